@@ -1,0 +1,1 @@
+"""How a design is proposed (search), built and scored (evaluation), and the loop that joins them."""

@@ -1,0 +1,1 @@
+"""The search engine: sees spaces, trials and objectives, never a graph; returns designs."""

@@ -1,0 +1,46 @@
+"""The classics of the literature as designs, by name.
+
+Sources: SGC (Wu et al. 2019), S2GC (Zhu and Koniusz 2021), SIGN (Rossi et al. 2020), GBP (Chen et al. 2020), APPNP
+(Gasteiger et al. 2019), PaSca-V1..V3 (Zhang et al. 2022). S2GC's mean over hops 0..K is its α = 1/(K+1); its authors
+use K = 16. APPNP is decoupled here: it is trained before it is propagated. GBP's fixed decay is no point of the
+paper's space; the nearest one is `weighted`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from search_space.architecture import Architecture
+from search_space.errors import DesignError
+
+CLASSICS: Mapping[str, Architecture] = MappingProxyType(
+    {
+        "MLP": Architecture.parse("-/-/mlp-2/-"),
+        "SGC": Architecture.parse("augmented^2/none/mlp-1/-"),
+        "S2GC": Architecture.parse("augmented^10/mean/mlp-1/-"),
+        "SIGN": Architecture.parse("augmented^3/concat/mlp-2/-"),
+        "GBP": Architecture.parse("augmented^4/decay0.1/mlp-2/-"),
+        "APPNP": Architecture.parse("-/-/mlp-2/ppr0.1^10"),
+        "PaSca-V1": Architecture.parse("ppr0.1^6/weighted/mlp-3/-"),
+        "PaSca-V2": Architecture.parse("augmented^6/adaptive/mlp-3/-"),
+        "PaSca-V3": Architecture.parse("augmented^6/adaptive/mlp-3/ppr0.3^4"),
+    }
+)
+
+
+def find_design(text: str) -> Architecture:
+    """Return the design meant by a classic's name (in any case) or by a text form.
+
+    Raises:
+        DesignError: it is neither; the message lists the classics and shows the text form.
+    """
+    by_name = {name.lower(): design for name, design in CLASSICS.items()}
+    if text.strip().lower() in by_name:
+        return by_name[text.strip().lower()]
+    if "/" not in text:
+        raise DesignError(
+            f"unknown design {text!r}; give a classic ({', '.join(CLASSICS)}) "
+            "or a text form such as augmented^6/adaptive/mlp-3/ppr0.3^4"
+        )
+    return Architecture.parse(text)
