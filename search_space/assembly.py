@@ -1,0 +1,68 @@
+"""Architecture -> the trainable network of its middle stage."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import nn
+
+from search_space.architecture import Architecture
+from search_space.dropout import RepeatDropout
+from search_space.message_operators import message_operator
+from search_space.transform import Transform
+
+
+class Network(nn.Module):
+    """Message aggregator and transform of one design, for S repeats at once.
+
+    Attributes:
+        join: the message aggregator, or None for a design without pre-processing.
+        transform: the MLP.
+    """
+
+    def __init__(
+        self,
+        design: Architecture,
+        num_features: int,
+        num_classes: int,
+        hidden_width: int,
+        generators: Sequence[torch.Generator],
+    ) -> None:
+        super().__init__()
+        self.join = (
+            message_operator(design.message, design.k_pre, num_features, generators) if design.message else None
+        )
+        in_width = self.join.width if self.join else num_features
+        self.transform = Transform(in_width, hidden_width, num_classes, design.k_trans, generators)
+
+    def prepare(self, hops: torch.Tensor) -> torch.Tensor:
+        """Do once what does not depend on weights.
+
+        Args:
+            hops: (K_pre + 1, n, F).
+        Returns:
+            What `forward` takes: (n, width) already joined, or the hops themselves when the join learns.
+        """
+        if self.join is None:
+            return hops[0]
+        return hops if self.join.learns else self.join(hops)
+
+    def forward(
+        self,
+        prepared: torch.Tensor,
+        input_dropout: RepeatDropout | None = None,
+        hidden_dropout: RepeatDropout | None = None,
+    ) -> torch.Tensor:
+        """Class scores (S, n, C) before the softmax; dropouts are given while training only."""
+        x = self.join(prepared) if self.join is not None and self.join.learns else prepared
+        return self.transform(x, input_dropout, hidden_dropout)
+
+    def undecayed_parameters(self) -> list[nn.Parameter]:
+        """Weights trained without weight decay: the hop weights of `weighted`."""
+        return [parameter for name, parameter in self.named_parameters() if name == "join.logits"]
+
+
+def required_hops(design: Architecture) -> tuple[int, ...]:
+    """Which hops a design reads: all of 0..K_pre, or the last one alone when nothing is joined."""
+    return (design.k_pre,) if design.message in (None, "none") else tuple(range(design.k_pre + 1))

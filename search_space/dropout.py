@@ -1,0 +1,45 @@
+"""Dropout for S repeats at once, with masks that belong to the repeat and one random integer for eight elements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+
+class RepeatDropout:
+    """Zeroes elements with probability `rate` and scales the others by one over the realised keep probability.
+
+    Drawing a random number an element is the largest cost of training a small decoupled network, so each 64-bit random
+    integer serves eight elements: a byte is kept when it is at least t = round(256·rate), which happens with
+    probability (256 - t) / 256. Values are scaled by the inverse of exactly that probability, so the mean is unbiased
+    although the rate is a multiple of 1/256.
+
+    Repeat s draws from generator s alone: its masks do not depend on which repeats train beside it.
+
+    Args:
+        rate: in [0, 1).
+        generators: S generators on the device of the data.
+    """
+
+    def __init__(self, rate: float, generators: Sequence[torch.Generator]) -> None:
+        self._generators = tuple(generators)
+        self._threshold = min(round(256 * rate), 255)
+        self.keep_probability = (256 - self._threshold) / 256
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        """Drop from (S, n, W), or from (n, W) that all repeats share; gives (S, n, W)."""
+        S = len(self._generators)
+        shape = (S, *x.shape[-2:])
+        if self._threshold == 0:
+            return x.expand(shape)
+        return x * self._mask(shape, x.device)
+
+    def _mask(self, shape: tuple[int, ...], device: torch.device) -> torch.Tensor:
+        """Float tensor of 0 and 1 / keep_probability."""
+        S, elements = shape[0], shape[1] * shape[2]
+        words = torch.empty(S, (elements + 7) // 8, dtype=torch.int64, device=device)
+        for row, generator in zip(words, self._generators, strict=True):
+            row.random_(-(2**63), None, generator=generator)  # the full range: every byte is uniform
+        kept = words.view(torch.uint8)[:, :elements] >= self._threshold
+        return kept.to(torch.float32).mul_(1.0 / self.keep_probability).view(shape)
