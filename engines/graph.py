@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from scipy import sparse
 from search_space.errors import GraphError, ShapeError
 
 Nodes = NDArray[np.int64]
-Features = NDArray[np.float32] | sparse.csr_array
+Features: TypeAlias = NDArray[np.float32] | sparse.csr_array
 
 UNLABELLED = -1
 
@@ -37,7 +38,9 @@ class Split:
         for part in ("train", "validation", "test"):
             nodes = np.asarray(getattr(self, part))
             if nodes.ndim != 1 or (nodes.size and nodes.dtype.kind not in "iu"):
-                raise ShapeError(f"the {part} part of a split lists node numbers, got {nodes.dtype} of shape {nodes.shape}")
+                raise ShapeError(
+                    f"the {part} part of a split lists node numbers, got {nodes.dtype} of shape {nodes.shape}"
+                )
             unique = np.unique(nodes.astype(np.int64))
             if unique.size < nodes.size:
                 raise GraphError(f"the {part} part of split {self.name!r} lists a node twice")
@@ -109,7 +112,9 @@ class Graph:
         if not np.isfinite(values).all():
             raise GraphError(_where_not_finite(self.features))
         if self.labels.ndim != 1 or self.labels.dtype != np.int64:
-            raise ShapeError(f"labels must be int64 of shape (N,), got {self.labels.dtype} of shape {self.labels.shape}")
+            raise ShapeError(
+                f"labels must be int64 of shape (N,), got {self.labels.dtype} of shape {self.labels.shape}"
+            )
         C = len(self.class_names)
         if self.labels.size and (self.labels.min() < UNLABELLED or self.labels.max() >= C):
             bad = int(np.flatnonzero((self.labels < UNLABELLED) | (self.labels >= C))[0])
@@ -177,12 +182,12 @@ class Graph:
     def structure_checksum(self) -> str:
         """SHA-256 of adjacency and features, the key of everything that does not depend on labels."""
         digest = hashlib.sha256()
-        _update(digest, self.adjacency.indptr.astype(np.int64), self.adjacency.indices.astype(np.int64), self.adjacency.data)
-        if sparse.issparse(self.features):
-            features = self.features
-            _update(digest, features.indptr.astype(np.int64), features.indices.astype(np.int64), features.data)
+        adjacency, features = self.adjacency, self.features
+        _update(digest, adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64), adjacency.data)
+        if isinstance(features, np.ndarray):
+            _update(digest, features)
         else:
-            _update(digest, self.features)
+            _update(digest, features.indptr.astype(np.int64), features.indices.astype(np.int64), features.data)
         digest.update(repr((self.num_nodes, self.num_features, self.directed)).encode())
         return digest.hexdigest()
 
@@ -202,13 +207,13 @@ def _update(digest: hashlib._Hash, *arrays: NDArray[np.generic]) -> None:
 
 
 def _where_not_finite(features: Features) -> str:
-    if sparse.issparse(features):
-        bad = ~np.isfinite(features.data)
-        first = int(np.searchsorted(features.indptr, int(np.flatnonzero(bad)[0]), side="right")) - 1
-        count = int(bad.sum())
-    else:
+    if isinstance(features, np.ndarray):
         rows = np.flatnonzero(~np.isfinite(features).all(axis=1))
         first, count = int(rows[0]), int((~np.isfinite(features)).sum())
+    else:
+        bad = ~np.isfinite(features.data)
+        first = int(np.searchsorted(features.indptr, np.flatnonzero(bad)[0], side="right")) - 1
+        count = int(bad.sum())
     return f"features hold {count} value(s) that are NaN or infinite, the first at node {first}; clean or fill them"
 
 

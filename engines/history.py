@@ -58,9 +58,7 @@ class History(Generic[D]):
 
         Interrupted trials (failed because the process ended) and further seeds of a known design do not count.
         """
-        return sum(
-            trial.finished and trial.repeats_of is None and trial.reason != INTERRUPTED for trial in self
-        )
+        return sum(trial.finished and trial.repeats_of is None and trial.reason != INTERRUPTED for trial in self)
 
     def attempted(self) -> set[D]:
         """Designs that must not be suggested again: evaluated, failed or running; interrupted ones are free again."""
@@ -71,7 +69,9 @@ INTERRUPTED = "interrupted"
 """Reason of a trial whose process ended before it did."""
 
 
-def gains(trials: Sequence[Trial[D]], objectives: Sequence[Objective]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def gains(
+    trials: Sequence[Trial[D]], objectives: Sequence[Objective]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values of which larger is better, and their variances, from the same trials in one pass.
 
     Args:

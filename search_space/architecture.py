@@ -148,7 +148,9 @@ class Architecture:
             raise DesignError(f"the first two parts of a design are both '-' or both given, got {text!r}")
         mlp = _MLP.fullmatch(transform)
         if mlp is None:
-            raise DesignError(f"the third part of a design is mlp-K with K linear layers, got {transform!r} in {text!r}")
+            raise DesignError(
+                f"the third part of a design is mlp-K with K linear layers, got {transform!r} in {text!r}"
+            )
         return cls(
             k_pre=k_pre,
             pre_aggregator=pre_aggregator,

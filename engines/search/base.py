@@ -39,5 +39,5 @@ class Searcher(Protocol[D]):
         ...
 
     def statement(self) -> Mapping[str, Any]:
-        """What the run's record should say of this searcher (JSON types): name, settings, reference point once fixed."""
+        """What the run's record says of this searcher (JSON types): name, settings, reference point once fixed."""
         ...
