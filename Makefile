@@ -1,0 +1,66 @@
+# `make search` and `make test` need Python 3.11 or newer, git and make; everything else goes into .venv.
+#
+#   make search   run a real search on the embedded data set and print the Pareto front
+#   make test     run every test
+#   make check    lint, types, layering and the quick tests, under a minute
+#   make clean    remove .venv and everything built
+#
+# Settings: PYTHON=python3.12 picks the interpreter, DATA=FOLDER what is searched, ARGS="--evaluations 20" is handed on.
+
+PYTHON ?= python3
+DATA ?= digits
+ARGS ?=
+# A name of its own for every run, so that a second `make search` starts afresh.
+RUN ?= $(notdir $(patsubst %/,%,$(DATA)))-$(shell date +%Y%m%d-%H%M%S)
+
+BIN := .venv/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help search test check clean
+.DELETE_ON_ERROR:
+
+help:
+	@sed -n 's/^#   //p' Makefile
+
+search: .venv/.installed
+	$(BIN)/pasca search $(DATA) --run $(RUN) $(ARGS)
+
+test: .venv/.installed-test
+	$(BIN)/python -m pytest $(ARGS)
+
+check: .venv/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+
+clean:
+	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+# Each stamp stands for one finished step; a step is repeated when what it was made from has changed.
+.venv/.created:
+	@command -v $(PYTHON) >/dev/null \
+	  || { echo "pasca needs Python 3.11 or newer, found no $(PYTHON); try: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "pasca needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1); try: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "creating .venv with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv --clear .venv \
+	  || { echo "$(PYTHON) cannot create virtual environments; install its venv module or try another: make PYTHON=..." >&2; exit 1; }
+	@touch $@
+
+.venv/.installed: .venv/.created pyproject.toml constraints.txt
+	@echo "installing pinned dependencies into .venv (a few minutes the first time)"
+	@$(INSTALL) setuptools
+	@$(INSTALL) --editable .
+	@touch $@
+
+.venv/.installed-test: .venv/.installed
+	@echo "installing the test dependencies into .venv"
+	@$(INSTALL) --editable '.[test]'
+	@touch $@
+
+.venv/.installed-dev: .venv/.installed-test
+	@echo "installing the development tools into .venv"
+	@$(INSTALL) --editable '.[test,dev]'
+	@touch $@
