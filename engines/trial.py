@@ -12,7 +12,6 @@ from typing import Any, Generic, TypeVar
 from engines.objectives import Objective
 
 D = TypeVar("D")
-_NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 class Status(Enum):
@@ -63,10 +62,10 @@ class Trial(Generic[D]):
     design: D
     seeds: tuple[int, ...] = ()
     status: Status = Status.RUNNING
-    values: Mapping[str, float] = _NOTHING
-    variances: Mapping[str, float] = _NOTHING
+    values: Mapping[str, float] = field(default_factory=dict)
+    variances: Mapping[str, float] = field(default_factory=dict)
     reason: str | None = None
-    details: Mapping[str, Any] = _NOTHING
+    details: Mapping[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     repeats_of: int | None = None
 
