@@ -30,9 +30,7 @@ class Network(nn.Module):
         generators: Sequence[torch.Generator],
     ) -> None:
         super().__init__()
-        self.join = (
-            message_operator(design.message, design.k_pre, num_features, generators) if design.message else None
-        )
+        self.join = message_operator(design.message, design.k_pre, num_features, generators) if design.message else None
         in_width = self.join.width if self.join else num_features
         self.transform = Transform(in_width, hidden_width, num_classes, design.k_trans, generators)
 
@@ -46,7 +44,10 @@ class Network(nn.Module):
         """
         if self.join is None:
             return hops[0]
-        return hops if self.join.learns else self.join(hops)
+        if self.join.learns:
+            return hops
+        joined: torch.Tensor = self.join(hops)
+        return joined
 
     def forward(
         self,
@@ -56,7 +57,8 @@ class Network(nn.Module):
     ) -> torch.Tensor:
         """Class scores (S, n, C) before the softmax; dropouts are given while training only."""
         x = self.join(prepared) if self.join is not None and self.join.learns else prepared
-        return self.transform(x, input_dropout, hidden_dropout)
+        scores: torch.Tensor = self.transform(x, input_dropout, hidden_dropout)
+        return scores
 
     def undecayed_parameters(self) -> list[nn.Parameter]:
         """Weights trained without weight decay: the hop weights of `weighted`."""

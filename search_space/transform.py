@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 
@@ -36,7 +37,7 @@ class Transform(nn.Module):
         widths = [in_width, *[hidden_width] * (num_layers - 1), num_classes]
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
-        for fan_in, fan_out in zip(widths[:-1], widths[1:], strict=True):
+        for fan_in, fan_out in itertools.pairwise(widths):
             limit = math.sqrt(6.0 / (fan_in + fan_out))
             starts = [torch.empty(fan_in, fan_out).uniform_(-limit, limit, generator=g) for g in generators]
             self.weights.append(nn.Parameter(torch.stack(starts)))

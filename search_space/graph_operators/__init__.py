@@ -19,7 +19,7 @@ def graph_operator(name: str) -> GraphOperator:
     alpha = restart_probability(canonical)
     if alpha is not None:
         return PersonalizedPageRank(alpha)
-    return {"augmented": AugmentedAdjacency, "triangle": TriangleInducedAdjacency}[canonical]()
+    return AugmentedAdjacency() if canonical == "augmented" else TriangleInducedAdjacency()
 
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -37,7 +37,12 @@ def message_operator(
         return Weighted(num_hops, num_features, num_repeats=len(generators))
     if canonical == "adaptive":
         return Adaptive(num_hops, num_features, generators)
-    fixed = {"none": LastHop, "mean": Mean, "max": Max, "concat": Concat}
+    fixed: dict[str, Callable[[int, int], MessageOperator]] = {
+        "none": LastHop,
+        "mean": Mean,
+        "max": Max,
+        "concat": Concat,
+    }
     return fixed[canonical](num_hops, num_features)
 
 

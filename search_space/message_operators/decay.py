@@ -22,4 +22,5 @@ class Decay(MessageOperator):
 
     def forward(self, hops: torch.Tensor) -> torch.Tensor:
         """(K + 1, n, F) to (n, F)."""
-        return torch.tensordot(self.weights, hops, dims=1)
+        joined: torch.Tensor = torch.tensordot(self.weights, hops, dims=1)
+        return joined

@@ -1,0 +1,210 @@
+"""Stage times: a small table of measured stages from which the inference time of every design follows.
+
+A propagation step takes as long at hop 6 as at hop 1, and a transform's time is the sum of its layers', so a hundred
+short measurements give the time of 153,510 designs before any is trained. Medians after a warm-up, on the code that
+inference runs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy import sparse
+
+from engines.evaluation.costs import Sizes, stages
+from engines.evaluation.inference import BLOCK_ROWS, stack_rows
+from engines.evaluation.normalise import Normaliser
+from engines.evaluation.propagation import propagate_step
+from engines.graph import Graph
+from search_space.architecture import Architecture
+from search_space.errors import ConfigError
+from search_space.graph_operators import graph_operator
+from search_space.message_operators import message_operator
+
+SECONDS_PER_STAGE = 0.1
+MOST_RUNS = 7
+
+
+@dataclass(frozen=True)
+class StageTimes:
+    """Measured stages of one graph on one machine.
+
+    Attributes:
+        key: what the times belong to: graph structure, hidden width, normalisation, hardware, threads.
+        seconds: median time of each stage, by the names of `costs.stages`.
+        entries: non-zeros of each matrix built, by matrix key.
+    """
+
+    key: str
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    entries: Mapping[str, int] = field(default_factory=dict)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """JSON types; `from_mapping` reads them back."""
+        return {"key": self.key, "seconds": dict(self.seconds), "entries": dict(self.entries)}
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> StageTimes:
+        """Read what `as_mapping` wrote.
+
+        Raises:
+            ConfigError: a part is missing or a time is not a positive number.
+        """
+        try:
+            seconds = {str(stage): float(value) for stage, value in values["seconds"].items()}
+            entries = {str(key): int(value) for key, value in values["entries"].items()}
+            key = str(values["key"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise ConfigError(f"this is not a table of stage times ({error!r}); measure anew with --retime") from None
+        for stage, value in seconds.items():
+            if not 0.0 < value < float("inf"):
+                raise ConfigError(f"stage {stage} has the time {value}; measure anew with --retime")
+        return cls(key, seconds, entries)
+
+
+def stage_key(graph: Graph, hidden_width: int, normalise: str, threads: int) -> str:
+    """Identifies what stage times depend on, as a hex digest usable as a file name."""
+    parts = (graph.structure_checksum, graph.num_classes, hidden_width, normalise, threads, hardware())
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def hardware() -> str:
+    """The processor's model name and machine type, as stable as the system states them."""
+    model = platform.processor() or "unknown processor"
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
+    except OSError:
+        pass  # not Linux: the platform's own name is what there is
+    return f"{model}, {platform.machine()}"
+
+
+class StageTimer:
+    """Measures the stages of one graph, each once, when first needed.
+
+    Args:
+        graph: the graph of the search.
+        hidden_width, normalise: from the recipe.
+        known: times measured before; not measured again.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        hidden_width: int,
+        normalise: str,
+        known: StageTimes,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._graph, self._hidden_width, self._clock = graph, hidden_width, clock
+        self._normaliser = Normaliser.fit(normalise, graph.features)
+        self._features: NDArray[np.float32] | None = None
+        self._matrices: dict[str, sparse.csr_array] = {}
+        self._generator = torch.Generator().manual_seed(0)
+        self.times = known
+
+    def measure(self, designs: Iterable[Architecture], sizes: Sizes) -> StageTimes:
+        """Return times that cover every stage of the designs, measuring what is missing."""
+        needed = dict.fromkeys(stage for design in designs for stage, _ in stages(design, sizes))
+        seconds, entries = dict(self.times.seconds), dict(self.times.entries)
+        for stage in needed:
+            if stage not in seconds:
+                seconds[stage] = max(self._median_seconds(self._stage(stage)), 1e-9)
+            if stage.startswith("build/") and (key := stage.removeprefix("build/")) not in entries:
+                entries[key] = int(self._matrix(key).nnz)
+        self.times = StageTimes(self.times.key, seconds, entries)
+        return self.times
+
+    def release(self) -> None:
+        """Drop the arrays that measuring needed."""
+        self._features = None
+        self._matrices.clear()
+
+    def _median_seconds(self, run: Callable[[], object]) -> float:
+        run()  # warm-up: compilation, page faults, caches
+        spans: list[float] = []
+        while len(spans) < 3 or (len(spans) < MOST_RUNS and sum(spans) < SECONDS_PER_STAGE):
+            before = self._clock()
+            run()
+            spans.append(self._clock() - before)
+            if sum(spans) > 10 * SECONDS_PER_STAGE:
+                break
+        return float(np.median(spans))
+
+    def _matrix(self, key: str) -> sparse.csr_array:
+        if key not in self._matrices:
+            self._matrices[key] = graph_operator(key).matrix(self._graph.adjacency)
+        return self._matrices[key]
+
+    def _normalised(self) -> NDArray[np.float32]:
+        if self._features is None:
+            self._features = self._normaliser.apply(self._graph.features)
+        return self._features
+
+    def _random(self, *shape: int) -> torch.Tensor:
+        return torch.empty(shape).uniform_(-0.1, 0.1, generator=self._generator)
+
+    def _stage(self, stage: str) -> Callable[[], object]:
+        """The code of one stage, ready to run."""
+        kind, *details = stage.split("/")
+        B, H, C = min(self._graph.num_nodes, BLOCK_ROWS), self._hidden_width, self._graph.num_classes
+        if kind == "normalise":
+            return lambda: self._normaliser.apply(self._graph.features)
+        if kind == "build":
+            return lambda: graph_operator(details[0]).matrix(self._graph.adjacency)
+        if kind == "hop":
+            return self._hop(details[0], int(details[1]))
+        if kind == "join":
+            return self._join(details[0], int(details[1]))
+        if kind == "hidden-layer":
+            return _layer(self._random(B, H), self._random(H, H), residual=True)
+        if kind == "first-layer":
+            width = int(details[0])
+            return _layer(self._random(B, width), self._random(width, H), residual=False)
+        width = H if kind == "last-layer" else int(details[0])
+        inputs, weight = self._random(B, width), self._random(width, C)
+        return _inference(lambda: torch.softmax(inputs @ weight + 0.1, dim=1))
+
+    def _hop(self, kind: str, width: int) -> Callable[[], object]:
+        key, _, restarts = kind.partition("+")
+        matrix, restart = self._matrix(key), 0.1 if restarts else 0.0
+        start = (
+            self._normalised()
+            if width == self._graph.num_features
+            else self._random(self._graph.num_nodes, width).numpy()
+        )
+        return lambda: propagate_step(matrix, start, restart=restart, start=start)
+
+    def _join(self, message: str, num_hops: int) -> Callable[[], object]:
+        features = self._normalised()
+        operator = message_operator(message, num_hops, self._graph.num_features, [self._generator])
+        block = slice(0, min(self._graph.num_nodes, BLOCK_ROWS))
+        # distinct arrays, so that each hop's rows come from memory of their own as in inference
+        hops = [features[block].copy() for _ in range(num_hops + 1)]
+        return _inference(lambda: operator(stack_rows(hops, slice(None))).contiguous())
+
+
+def _layer(inputs: torch.Tensor, weight: torch.Tensor, *, residual: bool) -> Callable[[], object]:
+    def run() -> torch.Tensor:
+        outputs = torch.relu(inputs @ weight + 0.1)
+        return outputs + inputs if residual else outputs
+
+    return _inference(run)
+
+
+def _inference(run: Callable[[], torch.Tensor]) -> Callable[[], object]:
+    def timed() -> torch.Tensor:
+        with torch.inference_mode():
+            return run()
+
+    return timed

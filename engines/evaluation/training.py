@@ -1,0 +1,170 @@
+"""Training: all repeats of one design as one batched network, with the best epoch kept for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from engines.evaluation.metrics import score
+from engines.evaluation.recipe import Recipe
+from search_space.architecture import Architecture
+from search_space.assembly import Network
+from search_space.dropout import RepeatDropout
+from search_space.errors import TrialFailure
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Labelled nodes as training reads them.
+
+    Attributes:
+        hops: (k, n, F) float32, the hops that `required_hops` names.
+        labels: (n,) int64.
+    """
+
+    hops: torch.Tensor
+    labels: torch.Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A network that holds each repeat's best weights, and how they were found.
+
+    Attributes:
+        network: in evaluation mode.
+        best_epochs: (S,) epoch of each repeat's weights, from 1.
+        validation_scores, validation_losses: (S,) at that epoch, of the transform's output.
+        num_epochs: epochs run.
+        curve: for each look at the validation nodes: epoch, mean training loss, mean validation score over repeats.
+    """
+
+    network: Network
+    best_epochs: NDArray[np.int64]
+    validation_scores: NDArray[np.float64]
+    validation_losses: NDArray[np.float64]
+    num_epochs: int
+    curve: list[tuple[int, float, float]]
+
+
+def seed_generators(seeds: Sequence[int], device: torch.device) -> list[torch.Generator]:
+    """One generator per repeat, seeded by the repeat's seed alone."""
+    return [torch.Generator(device=device).manual_seed(seed) for seed in seeds]
+
+
+def train(
+    design: Architecture,
+    recipe: Recipe,
+    train_rows: Rows,
+    validation_rows: Rows,
+    num_classes: int,
+    seeds: Sequence[int],
+    device: torch.device,
+) -> Trained:
+    """Train one design once per seed.
+
+    The loss of a repeat is its mean cross-entropy over the training rows; repeats share nothing, so their losses are
+    added. A repeat's best epoch has the highest validation score, ties going to the lower validation loss; it stops
+    counting when its patience is out, and training ends when no repeat counts any more. What a repeat becomes does not
+    depend on the repeats beside it.
+
+    Raises:
+        TrialFailure: the loss is not finite.
+    """
+    network = Network(
+        design, train_rows.hops.shape[2], num_classes, recipe.hidden_width, seed_generators(seeds, torch.device("cpu"))
+    ).to(device)
+    mask_generators = seed_generators(seeds, device)
+    input_dropout = RepeatDropout(recipe.input_dropout, mask_generators)
+    hidden_dropout = RepeatDropout(recipe.dropout, mask_generators)
+    optimiser = _optimiser(network, recipe)
+    with torch.no_grad():
+        inputs = network.prepare(train_rows.hops.to(device)).contiguous()
+        validation_inputs = network.prepare(validation_rows.hops.to(device)).contiguous()
+    labels, validation_labels = train_rows.labels.to(device), validation_rows.labels.to(device)
+    weights = _class_weights(labels, num_classes) if recipe.class_weight == "balanced" else None
+    best = _Best(network, len(seeds))
+    curve: list[tuple[int, float, float]] = []
+    epoch = 0
+    for epoch in range(1, recipe.max_epochs + 1):
+        optimiser.zero_grad(set_to_none=True)
+        losses = _losses(network(inputs, input_dropout, hidden_dropout), labels, weights)
+        losses.sum().backward()  # type: ignore[no-untyped-call]
+        optimiser.step()
+        if epoch % recipe.evaluate_every and epoch < recipe.max_epochs:
+            continue
+        with torch.no_grad():
+            outputs = network(validation_inputs)
+            validation_losses = _losses(outputs, validation_labels, weights).double().cpu().numpy()
+        train_loss = float(losses.detach().mean())
+        if not (np.isfinite(train_loss) and np.isfinite(validation_losses).all()):
+            raise TrialFailure(f"training diverged: the loss is not finite after epoch {epoch}")
+        scores = _scores(recipe.metric, outputs, validation_labels)
+        curve.append((epoch, train_loss, float(scores.mean())))
+        best.update(epoch, scores, validation_losses, recipe.patience)
+        if not best.active.any():
+            break
+    best.restore()
+    return Trained(network.eval(), best.epochs, best.scores, best.losses, epoch, curve)
+
+
+class _Best:
+    """Each repeat's best weights so far."""
+
+    def __init__(self, network: Network, num_repeats: int) -> None:
+        self._parameters = [parameter.detach() for parameter in network.parameters()]
+        self._kept = [parameter.clone() for parameter in self._parameters]
+        self.scores = np.full(num_repeats, -np.inf)
+        self.losses = np.full(num_repeats, np.inf)
+        self.epochs = np.zeros(num_repeats, dtype=np.int64)
+        self.active = np.ones(num_repeats, dtype=bool)
+
+    def update(self, epoch: int, scores: NDArray[np.float64], losses: NDArray[np.float64], patience: int) -> None:
+        better = self.active & ((scores > self.scores) | ((scores == self.scores) & (losses < self.losses)))
+        rows = torch.from_numpy(np.flatnonzero(better))
+        for kept, parameter in zip(self._kept, self._parameters, strict=True):
+            kept[rows] = parameter[rows]
+        self.scores[better], self.losses[better], self.epochs[better] = scores[better], losses[better], epoch
+        self.active &= epoch - self.epochs < patience
+
+    def restore(self) -> None:
+        for kept, parameter in zip(self._kept, self._parameters, strict=True):
+            parameter.copy_(kept)
+
+
+def _optimiser(network: Network, recipe: Recipe) -> torch.optim.Optimizer:
+    undecayed = network.undecayed_parameters()
+    decayed = [p for p in network.parameters() if all(p is not q for q in undecayed)]
+    groups = [{"params": decayed, "weight_decay": recipe.weight_decay}]
+    if undecayed:
+        groups.append({"params": undecayed, "weight_decay": 0.0})
+    return torch.optim.Adam(groups, lr=recipe.learning_rate, fused=True)
+
+
+def _losses(outputs: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor | None) -> torch.Tensor:
+    """Mean cross-entropy of each repeat: (S, n, C) and (n,) to (S,)."""
+    S, n, C = outputs.shape
+    each = F.cross_entropy(outputs.reshape(S * n, C), labels.repeat(S), reduction="none").reshape(S, n)
+    if weights is None:
+        return each.mean(dim=1)
+    of_row = weights[labels]
+    return (each * of_row).sum(dim=1) / of_row.sum()
+
+
+def _class_weights(labels: torch.Tensor, num_classes: int) -> torch.Tensor:
+    """n / (C · count) for each class, 1 for a class without training rows."""
+    counts = torch.bincount(labels, minlength=num_classes).float()
+    return torch.where(counts > 0, labels.numel() / (num_classes * counts.clamp(min=1.0)), torch.ones_like(counts))
+
+
+def _scores(metric: str, outputs: torch.Tensor, labels: torch.Tensor) -> NDArray[np.float64]:
+    """Validation score of each repeat, (S,)."""
+    if metric == "accuracy":
+        return (outputs.argmax(dim=2) == labels).double().mean(dim=1).cpu().numpy()
+    probabilities = torch.softmax(outputs, dim=2).cpu().numpy()
+    truth = labels.cpu().numpy()
+    return np.asarray([score(metric, repeat, truth) for repeat in probabilities])
