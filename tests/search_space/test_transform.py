@@ -1,0 +1,62 @@
+"""The batched MLP against one plain MLP per repeat."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from search_space.transform import Transform
+
+
+def generators(*seeds: int) -> list[torch.Generator]:
+    return [torch.Generator().manual_seed(seed) for seed in seeds]
+
+
+def plain(transform: Transform, x: torch.Tensor, s: int) -> torch.Tensor:
+    """Repeat s, layer by layer."""
+    h = x
+    last = len(transform.weights) - 1
+    for layer in range(last + 1):
+        y = h @ transform.weights[layer][s] + transform.biases[layer][s]
+        if layer < last:
+            y = torch.relu(y)
+            if layer > 0:
+                y = y + h
+        h = y
+    return h
+
+
+@pytest.mark.parametrize("num_layers", [1, 2, 3, 5])
+@pytest.mark.parametrize("shared", [True, False])
+def test_equals_one_plain_mlp_per_repeat(num_layers: int, shared: bool) -> None:
+    transform = Transform(4, 6, 3, num_layers, generators(0, 1))
+    for bias in transform.biases:
+        bias.data.normal_(generator=torch.Generator().manual_seed(9))
+    x = torch.randn(5, 4) if shared else torch.randn(2, 5, 4)
+    scores = transform(x)
+    assert scores.shape == (2, 5, 3)
+    for s in range(2):
+        torch.testing.assert_close(scores[s], plain(transform, x if shared else x[s], s))
+
+
+def test_residual_of_a_zero_layer_is_the_identity() -> None:
+    transform = Transform(3, 4, 2, 3, generators(0))
+    two_layers = Transform(3, 4, 2, 2, generators(0))
+    transform.weights[1].data.zero_()
+    two_layers.weights[0].data.copy_(transform.weights[0].data)
+    two_layers.weights[1].data.copy_(transform.weights[2].data)
+    x = torch.randn(6, 3)
+    torch.testing.assert_close(transform(x), two_layers(x))
+
+
+def test_weights_of_a_repeat_come_from_its_generator_alone() -> None:
+    together = Transform(4, 6, 3, 3, generators(1, 2))
+    alone = Transform(4, 6, 3, 3, generators(2))
+    for one, other in zip(together.weights, alone.weights, strict=True):
+        torch.testing.assert_close(one[1], other[0])
+
+
+def test_a_row_does_not_depend_on_the_other_rows() -> None:
+    transform = Transform(4, 6, 3, 3, generators(0))
+    x = torch.randn(5, 4)
+    torch.testing.assert_close(transform(x[2:3])[0, 0], transform(x)[0, 2])
