@@ -1,0 +1,46 @@
+"""Searchers by name, as the command line and the Python interface choose them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar
+
+from engines.objectives import Bound, Floats, Objective
+from engines.search.base import Searcher
+from search_space.errors import ConfigError
+from search_space.space import Space
+
+D = TypeVar("D")
+
+SEARCHERS = ("ehvi", "random")
+
+
+def create_searcher(
+    name: str,
+    space: Space[D],
+    objectives: Sequence[Objective],
+    *,
+    known: Mapping[str, Floats],
+    seed: int,
+    num_initial: int = 16,
+    bounds: Sequence[Bound] = (),
+) -> Searcher[D]:
+    """Make a searcher.
+
+    Args:
+        name: one of `SEARCHERS`.
+        known: measured values, shape (len(space),), of every objective that is known for all designs beforehand.
+        seed, num_initial, bounds: see the searcher; random search has no initial phase.
+    Raises:
+        ConfigError: there is no searcher of that name.
+        ShapeError, ObjectiveError: the other arguments do not fit together.
+    """
+    if name == "ehvi":
+        from engines.search.ehvi import EHVISearcher
+
+        return EHVISearcher(space, objectives, known=known, seed=seed, num_initial=num_initial, bounds=bounds)
+    if name == "random":
+        from engines.search.random_search import RandomSearcher
+
+        return RandomSearcher(space, seed=seed, known=known, bounds=bounds)
+    raise ConfigError(f"unknown searcher {name!r}; choose from: {', '.join(SEARCHERS)}")

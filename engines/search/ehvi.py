@@ -1,0 +1,227 @@
+"""EHVISearcher: the design with the largest expected hypervolume improvement over the whole space."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.history import History
+from engines.objectives import Bound, Floats, Objective
+from engines.search.argmax import Best, Predictions, best_design
+from engines.search.base import Suggestion
+from engines.search.candidates import InitialOrder, checked_known, excess, permitted, random_order
+from engines.search.factors import Factors
+from engines.search.noise import pooled_variances
+from engines.search.observations import Observations, initial_trials, observe
+from engines.search.surrogate import FitFailure, Hyperparameters, Posterior, fit
+from engines.trial import Trial
+from search_space.errors import ConfigError, ObjectiveError
+from search_space.space import Codes, Space
+
+D = TypeVar("D")
+
+_MOST_FITTED = 400
+"""Observations used to fit hyperparameters at most; all observations inform the predictions."""
+
+
+class EHVISearcher(Generic[D]):
+    """Bayesian multi-objective search of a finite space.
+
+    The first `num_initial` suggestions are the space's starting designs, then a quasi-random sequence. After that each
+    objective without known values gets a Gaussian process, and the suggestion is the design with the largest expected
+    hypervolume improvement among all that were not attempted. Running designs count as observed at their predicted
+    values; so do earlier suggestions of the same call.
+
+    A bound on a known objective cuts the space; when every design breaks one, the nearest designs are suggested, and
+    `details["fallback"]` says so. A bound on another objective weighs EHVI by the probability of keeping it.
+
+    Args:
+        space: what to search.
+        objectives: the m objectives.
+        known: measured values, shape (len(space),), of every objective that is known for all designs beforehand.
+        seed: fixes the initial designs and the fallback; nothing else is random.
+        num_initial: trials before the model is used, at least 1.
+        bounds: on objectives of the search or on anything in `known`.
+    Raises:
+        ConfigError: `num_initial` is below 1.
+        ObjectiveError: there is no objective, one is repeated, known values are not finite, or a bound is on an
+            objective that is neither searched nor known.
+        ShapeError: known values have another length than the space.
+    """
+
+    def __init__(
+        self,
+        space: Space[D],
+        objectives: Sequence[Objective],
+        *,
+        known: Mapping[str, Floats],
+        seed: int,
+        num_initial: int = 16,
+        bounds: Sequence[Bound] = (),
+    ) -> None:
+        names = [objective.name for objective in objectives]
+        if not names or len(set(names)) < len(names):
+            raise ObjectiveError(f"a search needs objectives, each once; got {', '.join(names) or 'none'}")
+        if num_initial < 1:
+            raise ConfigError(f"num_initial must be at least 1, got {num_initial}")
+        checked = checked_known(space, known)
+        for bound in bounds:
+            if bound.objective.name not in (*names, *checked):
+                raise ObjectiveError(
+                    f"a bound needs an objective that is searched or known, got {bound.objective.name!r}; "
+                    f"choose from: {', '.join(dict.fromkeys((*names, *checked)))}"
+                )
+        self._space, self._objectives, self._bounds = space, tuple(objectives), tuple(bounds)
+        self._seed, self._num_initial = seed, num_initial
+        over = excess(bounds, checked, len(space))
+        self._permitted = permitted(over)
+        self._none_keeps = bool(over[self._permitted[0]] > 0.0)
+        self._uncertain = np.array([name not in checked for name in names])
+        self._means = np.zeros((len(space), len(names)))
+        for j, objective in enumerate(objectives):
+            if not self._uncertain[j]:
+                self._means[:, j] = objective.gains(checked[objective.name])
+        self._at_least = np.full(len(names), -np.inf)
+        for bound in bounds:
+            if bound.objective.name in names:
+                # A bound is a largest measured value: a least gain where small is good. parse_bound makes no others.
+                j = names.index(bound.objective.name)
+                self._at_least[j] = max(self._at_least[j], float(bound.objective.gains(np.float64(bound.at_most))))  # type: ignore[arg-type]
+        self._codes = space.codes()
+        self._factors = Factors(self._codes)
+        self._initial = InitialOrder(space, seed)
+        self._reference: Floats | None = None
+        self._fits: dict[bytes, Hyperparameters] = {}
+
+    def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:
+        """Propose designs; see `Searcher.ask`. Suggestions of one call take each other for running."""
+        found: list[Suggestion[D]] = []
+        while len(found) < count:
+            suggestion = self._suggest(history)
+            if suggestion is None:
+                break
+            found.append(suggestion)
+            number = 1 + max((trial.number for trial in history), default=-1)
+            history = history.with_trial(Trial(number=number, design=suggestion.design))
+        return found
+
+    def statement(self) -> Mapping[str, Any]:
+        """Name, settings, and the reference point in measured values (None until the first suggestion by EHVI)."""
+        return {
+            "searcher": "ehvi",
+            "seed": self._seed,
+            "num_initial": self._num_initial,
+            "objectives": [objective.name for objective in self._objectives],
+            "known": [o.name for o, uncertain in zip(self._objectives, self._uncertain, strict=True) if not uncertain],
+            "bounds": {bound.objective.name: bound.at_most for bound in self._bounds},
+            "num_designs": len(self._space),
+            "reference_point": None if self._reference is None else self._measured(self._reference),
+        }
+
+    def _suggest(self, history: History[D]) -> Suggestion[D] | None:
+        taken = np.zeros(len(self._space), dtype=bool)
+        taken[[self._space.index(design) for design in history.attempted()]] = True
+        free = self._permitted[~taken[self._permitted]]
+        if not free.size:
+            return None
+        if self._none_keeps:
+            limits = ", ".join(f"{bound.objective.name} <= {bound.at_most:g}" for bound in self._bounds)
+            return Suggestion(
+                self._space.design(int(free[0])),
+                {"method": "nearest", "fallback": f"no design keeps the bounds {limits}; the nearest come first"},
+            )
+        window = initial_trials(history, self._num_initial)
+        if window is None:
+            allowed = np.zeros(len(self._space), dtype=bool)
+            allowed[free] = True
+            row = next(row for row in self._initial if allowed[row])
+            return Suggestion(self._space.design(row), {"method": "initial"})
+        self._reference = self._reference_point(observe(window, self._space, self._objectives))
+        try:
+            best = self._best(history, free, self._reference)
+        except FitFailure as failure:
+            return self._random(taken, f"the surrogate failed: {failure}")
+        if best is None:
+            return self._random(taken, "no design left can improve the hypervolume")
+        deviation = np.where(self._uncertain, best.deviation, 0.0)
+        return Suggestion(
+            self._space.design(best.row),
+            {
+                "method": "ehvi",
+                "log_ehvi": best.log_value,
+                "predicted": self._measured(best.mean),
+                "deviation": {
+                    o.name: float(deviation[j]) for j, o in enumerate(self._objectives) if self._uncertain[j]
+                },
+            },
+        )
+
+    def _random(self, taken: NDArray[np.bool_], reason: str) -> Suggestion[D]:
+        allowed = np.zeros(len(self._space), dtype=bool)
+        allowed[self._permitted] = True
+        order = random_order(len(self._space), self._seed)
+        row = int(order[np.argmax((allowed & ~taken)[order])])
+        return Suggestion(self._space.design(row), {"method": "random", "fallback": reason})
+
+    def _reference_point(self, initial: Observations) -> Floats:
+        """Worst value, and 10 % of the range beyond it: of what was observed, or of all permitted designs if known."""
+        reference = np.empty(len(self._objectives))
+        for j, uncertain in enumerate(self._uncertain):
+            values = initial.Y[:, j] if uncertain else self._means[self._permitted, j]
+            spread = float(np.ptp(values))
+            if spread == 0.0:  # a volume needs an extent
+                spread = abs(float(values[0])) or 1.0
+            reference[j] = values.min() - 0.1 * spread
+        return reference
+
+    def _best(self, history: History[D], free: NDArray[np.int64], reference: Floats) -> Best | None:
+        observed = observe(list(history), self._space, self._objectives)
+        X = self._codes[observed.rows]
+        running = self._codes[[self._space.index(trial.design) for trial in history.running]]
+        pending = np.array([self._space.index(trial.design) for trial in history.running], dtype=np.int64)
+        means = self._means.copy()
+        largest = np.zeros(len(self._objectives))
+        at_observed = self._means[observed.rows]
+        deviations = []
+        for j in np.flatnonzero(self._uncertain):
+            noise = pooled_variances(observed.variances[:, j], observed.num_seeds)
+            posterior = Posterior(
+                self._factors, self._fitted(X, observed.Y[:, j], noise), X, observed.Y[:, j], noise, running
+            )
+            means[:, j] = posterior.means
+            largest[j] = posterior.prior_deviation
+            at_observed[:, j] = posterior.observed_means
+            deviations.append(posterior.deviations)
+        front = np.concatenate((at_observed[observed.complete], means[pending]))
+        front = front[(front >= self._at_least).all(axis=1)]
+        predictions = Predictions(means, self._uncertain, largest, deviations, self._at_least)
+        return best_design(predictions, np.sort(free), front, reference)
+
+    def _fitted(self, X: Codes, y: Floats, noise: Floats) -> Hyperparameters:
+        """Hyperparameters from the first observations, as many as the schedule says; remembered by their content."""
+        size = fit_size(len(y))
+        chosen = np.arange(size) if size <= _MOST_FITTED else np.linspace(0, size - 1, _MOST_FITTED).astype(np.int64)
+        key = b"".join(part[chosen].tobytes() for part in (X, y, noise))
+        if key not in self._fits:
+            self._fits[key] = fit(self._space.choices, X[chosen], y[chosen], noise[chosen])
+        return self._fits[key]
+
+    def _measured(self, gains: Floats) -> dict[str, float]:
+        return {
+            objective.name: float(objective.measured(gains[j : j + 1])[0])
+            for j, objective in enumerate(self._objectives)
+        }
+
+
+def fit_size(num_observations: int) -> int:
+    """How many observations the hyperparameters are fitted to: the schedule grows by one, or by 5 % from 40 on.
+
+    A function of the count alone, so that a resumed search refits where the uninterrupted one did.
+    """
+    size = min(num_observations, 20)
+    while size + max(1, size // 20) <= num_observations:
+        size += max(1, size // 20)
+    return size
