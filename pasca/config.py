@@ -1,0 +1,184 @@
+"""RunConfig: every setting of a search, from defaults, a file and flags."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from engines.objectives import DEFAULT_OBJECTIVES, parse_bound, parse_objectives
+from pasca.plain import plain
+from pasca.quantities import parse_bytes, parse_seconds
+from search_space.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """What a search is asked to do; recorded in the run's manifest.
+
+    Attributes:
+        data: name of an embedded data set, or a path.
+        load: how the data is to be read: fields of `pasca.datasets.LoadOptions`.
+        evaluations: total of evaluations after which the search ends.
+        time_budget: seconds after which it ends, retraining included; None for no limit. Text such as `10m` is read.
+        seed: fixes designs, initial weights and dropout.
+        repeats: how often each design is trained, with different seeds.
+        objectives: names, two or more; one comma-separated text is read too.
+        at_most: bounds such as `inference_seconds=5ms`.
+        searcher: name of the searcher.
+        num_initial: designs tried before the surrogate takes over.
+        space: restrictions of the paper's space: arguments of `SearchSpace.paper`.
+        recipe: fields of the training recipe that differ from its defaults.
+        retrain: fresh seeds that the front and the classics are trained with in the end; 0 leaves that out.
+        workers: designs evaluated at the same time.
+        deterministic: with several workers, let seed and workers fix the designs.
+        device: where to train: `cpu`, or a name that torch knows.
+        threads: threads of one evaluator; None takes the cores there are.
+        memory: bytes that hop features may take; None for the evaluator's own choice. Text such as `4GB` is read.
+        retime: measure the stage times anew although they are known.
+        stage_times: a run whose stage times to take; None measures them or takes the stored ones.
+        run, out: name or folder of the run; None for a name made of the data's and the time.
+        storage: database URL instead of a file in the run's folder.
+        resume: continue a run that exists.
+    Raises:
+        ConfigError, ObjectiveError: a setting has no legal value.
+    """
+
+    data: str = "digits"
+    load: Mapping[str, Any] = field(default_factory=dict)
+    evaluations: int = 100
+    time_budget: float | None = None
+    seed: int = 0
+    repeats: int = 3
+    objectives: tuple[str, ...] = DEFAULT_OBJECTIVES
+    at_most: tuple[str, ...] = ()
+    searcher: str = "ehvi"
+    num_initial: int = 16
+    space: Mapping[str, Any] = field(default_factory=dict)
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    retrain: int = 10
+    workers: int = 1
+    deterministic: bool = False
+    device: str = "cpu"
+    threads: int | None = None
+    memory: int | None = None
+    retime: bool = False
+    stage_times: str | None = None
+    run: str | None = None
+    out: str | None = None
+    storage: str | None = None
+    resume: bool = False
+
+    def __post_init__(self) -> None:
+        self._set("data", os.fspath(self.data))
+        for name, least in (
+            ("evaluations", 1),
+            ("seed", 0),
+            ("repeats", 1),
+            ("num_initial", 1),
+            ("retrain", 0),
+            ("workers", 1),
+        ):
+            _check_count(name, getattr(self, name), least)
+        if self.threads is not None:
+            _check_count("threads", self.threads, 1)
+        if self.time_budget is not None:
+            self._set("time_budget", parse_seconds(self.time_budget, "time_budget"))
+        if self.memory is not None:
+            self._set("memory", parse_bytes(self.memory, "memory"))
+        for name in ("load", "space", "recipe"):
+            value = getattr(self, name)
+            if not isinstance(value, Mapping):
+                raise ConfigError(f"{name} is a table of names and values, got {value!r}")
+            self._set(name, MappingProxyType(dict(value)))
+        for name in ("searcher", "device"):
+            _check_text(name, getattr(self, name))
+        for name in ("run", "out", "storage", "stage_times"):
+            value = getattr(self, name)
+            if value is not None:
+                self._set(name, _check_text(name, os.fspath(value)))
+        for name in ("deterministic", "retime", "resume"):
+            if not isinstance(getattr(self, name), bool):
+                raise ConfigError(f"{name} is true or false, got {getattr(self, name)!r}")
+        if self.run is not None and self.out is not None:
+            raise ConfigError(f"a run has a name or a folder of its own, got run={self.run!r} and out={self.out!r}")
+        if self.retime and self.stage_times is not None:
+            raise ConfigError("stage times are measured anew (retime) or taken from a run (stage_times), got both")
+        self._set("objectives", tuple(objective.name for objective in parse_objectives(_texts(self.objectives))))
+        self._set("at_most", (self.at_most,) if isinstance(self.at_most, str) else tuple(self.at_most))
+        for text in self.at_most:
+            parse_bound(text)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    def as_mapping(self) -> dict[str, Any]:
+        """The settings as JSON types; `with_settings` reads them back."""
+        return {name: plain(getattr(self, name)) for name in setting_names()}
+
+    def with_settings(self, settings: Mapping[str, Any], source: str = "the settings") -> RunConfig:
+        """This configuration with some settings replaced; tables are replaced name by name.
+
+        Args:
+            source: where the settings come from, for messages.
+        Raises:
+            ConfigError: a setting does not exist or has no legal value.
+        """
+        legal = setting_names()
+        for name in settings:
+            if name not in legal:
+                raise ConfigError(f"unknown setting {name!r} in {source}; choose from: {', '.join(legal)}")
+        merged = dict(settings)
+        for name in ("load", "space", "recipe"):
+            if isinstance(merged.get(name), Mapping):
+                merged[name] = {**getattr(self, name), **merged[name]}
+        try:
+            return replace(self, **merged)
+        except TypeError as error:
+            raise ConfigError(f"{source}: {error}") from None
+
+
+def setting_names() -> list[str]:
+    """Names of all settings, in order."""
+    return [setting.name for setting in fields(RunConfig)]
+
+
+def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
+    """Read a TOML file.
+
+    Args:
+        what: what the file is to the user, for messages.
+    Raises:
+        ConfigError: the file is missing or is not TOML; the message names file and place.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise ConfigError(f"cannot read {what} {str(path)!r}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{what} {str(path)!r} is not TOML: {error}") from None
+
+
+def _texts(value: Any) -> Any:
+    """Objectives as one text or a sequence of texts, whatever sequence a file or a call gave."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, (list, tuple)) or not all(isinstance(name, str) for name in value):
+        raise ConfigError(f"objectives is a list of names, got {value!r}")
+    return tuple(value)
+
+
+def _check_count(name: str, value: Any, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise ConfigError(f"{name} is a whole number of at least {least}, got {value!r}")
+
+
+def _check_text(name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{name} is a text, got {value!r}")
+    return value

@@ -1,0 +1,36 @@
+"""Turns what evaluators and searchers report into JSON types."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+
+def plain(value: Any) -> Any:
+    """The same value in JSON types: numpy scalars and arrays unwrapped, tuples as lists, keys as text.
+
+    JSON knows no NaN and no infinity, so those become the texts `nan`, `inf` and `-inf`; anything else that JSON does
+    not know becomes its `str()`.
+    """
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, Enum)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(item) for item in value]
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if isinstance(value, PurePath):
+        return str(value)
+    return str(value)

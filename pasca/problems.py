@@ -1,0 +1,204 @@
+"""Problem: everything that a search needs before its first trial, made from a configuration and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from engines.evaluation.base import Evaluator
+from engines.graph import Graph
+from engines.objectives import Bound, Floats, Objective, parse_bound, parse_objectives
+from pasca.config import RunConfig
+from pasca.evaluators import CustomEvaluator
+from pasca.manifest import data_statement
+from pasca.progress import Progress
+from pasca.retraining import Trainer
+from pasca.stage_cache import store_times, stored_times, times_of_run
+from search_space.errors import ConfigError, StorageError
+from search_space.space import SearchSpace, Space
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is searched, by what.
+
+    Attributes:
+        graph: None for a custom evaluator without data.
+        space, objectives, bounds: as asked for; a known objective without known values counts as measured.
+        evaluator: scores the designs; a LocalEvaluator unless a custom one was given.
+        known: values of the known objectives, each of shape (len(space),).
+        recipe: of training; None for a custom evaluator.
+        identity: what a resumed run must share.
+        trainer: what trains the front and the classics again; None where the evaluator cannot.
+    """
+
+    graph: Graph | None
+    space: Space[Any]
+    objectives: tuple[Objective, ...]
+    bounds: tuple[Bound, ...]
+    evaluator: Evaluator[Any]
+    known: Mapping[str, Floats]
+    recipe: Mapping[str, Any] | None
+    identity: Mapping[str, Any]
+    trainer: Trainer | None = None
+
+    @property
+    def metric(self) -> str:
+        """What validation and test scores measure."""
+        return "custom" if self.recipe is None else str(self.recipe["metric"])
+
+    @property
+    def stage_times(self) -> dict[str, Any] | None:
+        """The stage times of the evaluator, JSON types."""
+        times = getattr(self.evaluator, "stage_times", None)
+        return None if times is None else dict(times.as_mapping())
+
+
+def make_problem(
+    config: RunConfig,
+    *,
+    graph: Graph | None,
+    evaluator: Any,
+    space: Space[Any] | None,
+    recorded_times: Mapping[str, Any] | None,
+    progress: Progress,
+) -> Problem:
+    """Read the data, check the settings against one another and measure what is known beforehand.
+
+    Args:
+        graph: in place of the configuration's data.
+        evaluator: a custom one, or None for the local one; see `CustomEvaluator`.
+        space: in place of the configuration's restrictions of the paper's space.
+        recorded_times: stage times of the run that is resumed, which take precedence over all others.
+    Raises:
+        InputError: something asked for does not exist or does not fit; nothing has been written.
+    """
+    space = SearchSpace.from_mapping(config.space) if space is None else space
+    objectives = parse_objectives(config.objectives)
+    bounds = tuple(parse_bound(text) for text in config.at_most)
+    _check_searcher(config.searcher)
+    if evaluator is not None:
+        return _custom(config, graph, space, objectives, bounds, evaluator)
+    from engines.evaluation.recipe import Recipe
+
+    if not isinstance(space, SearchSpace):
+        raise ConfigError("a space of one's own needs an evaluator of one's own; give evaluator=...")
+    recipe = Recipe.from_mapping(config.recipe)
+    if graph is None:
+        from pasca.datasets import load
+
+        graph = load(config.data, **config.load)
+    progress.note(f"data {graph.name}: {graph.num_nodes} nodes, {graph.num_edges} edges, {graph.num_classes} classes")
+    local = make_local_evaluator(config, graph, recipe, recorded_times, progress)
+    known = local.known(space)
+    if recorded_times is None:
+        keep_times(local, progress)
+    return Problem(
+        graph=graph,
+        space=space,
+        objectives=objectives,
+        bounds=bounds,
+        evaluator=local,
+        known=known,
+        recipe=recipe.as_mapping(),
+        identity=_identity(config, graph, space, objectives, recipe.as_mapping()),
+        trainer=local,
+    )
+
+
+def make_local_evaluator(
+    config: RunConfig, graph: Graph, recipe: Any, recorded_times: Mapping[str, Any] | None, progress: Progress
+) -> Any:
+    """A LocalEvaluator that starts from the stage times there are: recorded, of another run, or stored."""
+    from engines.evaluation.local import LocalEvaluator
+    from engines.evaluation.threads import available_cores
+    from engines.evaluation.timing import StageTimes, stage_key
+
+    threads = config.threads or available_cores()
+    times: StageTimes | None = None
+    if recorded_times is not None:
+        times = StageTimes.from_mapping(recorded_times)
+    elif config.stage_times is not None:
+        times = times_of_run(config.stage_times, graph.structure_checksum)
+    elif not config.retime:
+        try:
+            times = stored_times(stage_key(graph, recipe.hidden_width, recipe.normalise, threads))
+        except ConfigError as error:
+            # What can be measured again is no reason to refuse a search.
+            progress.note(f"{error}; measuring anew")
+    return LocalEvaluator(
+        graph, recipe=recipe, threads=threads, device=config.device, stage_times=times, memory_bytes=config.memory
+    )
+
+
+def keep_times(evaluator: Any, progress: Progress) -> None:
+    """Store an evaluator's stage times for later runs; where that is impossible, say so and go on."""
+    from engines.evaluation.timing import stage_key
+
+    recipe, times = evaluator.recipe, evaluator.stage_times
+    if times.key != stage_key(evaluator.graph, recipe.hidden_width, recipe.normalise, evaluator.threads):
+        return  # taken from a run on other hardware
+    try:
+        store_times(times)
+    except (StorageError, OSError) as error:
+        progress.note(f"stage times are not kept for later runs: {error}")
+
+
+def _custom(
+    config: RunConfig,
+    graph: Graph | None,
+    space: Space[Any],
+    objectives: tuple[Objective, ...],
+    bounds: tuple[Bound, ...],
+    evaluator: Any,
+) -> Problem:
+    known = dict(evaluator.known(space)) if hasattr(evaluator, "known") else {}
+    settled = tuple(o if o.kind == "measured" or o.name in known else replace(o, kind="measured") for o in objectives)
+    return Problem(
+        graph=graph,
+        space=space,
+        objectives=settled,
+        bounds=tuple(
+            replace(b, objective={o.name: o for o in settled}.get(b.objective.name, b.objective)) for b in bounds
+        ),
+        evaluator=CustomEvaluator(evaluator, objectives),
+        known=known,
+        recipe=None,
+        identity=_identity(config, graph, space, objectives, None),
+        trainer=evaluator if isinstance(evaluator, Trainer) and isinstance(space, SearchSpace) else None,
+    )
+
+
+def _identity(
+    config: RunConfig,
+    graph: Graph | None,
+    space: Space[Any],
+    objectives: tuple[Objective, ...],
+    recipe: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    return {
+        "data": data_statement(graph, config.data)["checksum"],
+        "space": space_statement(space),
+        "objectives": [objective.name for objective in objectives],
+        "at_most": list(config.at_most),
+        "recipe": recipe,
+        "repeats": config.repeats,
+        "seed": config.seed,
+        "searcher": config.searcher,
+        "num_initial": config.num_initial,
+    }
+
+
+def space_statement(space: Space[Any]) -> dict[str, Any]:
+    """What the record says of a space, JSON types."""
+    if isinstance(space, SearchSpace):
+        return space.as_mapping()
+    return {choice.name: list(choice.values) for choice in space.choices}
+
+
+def _check_searcher(name: str) -> None:
+    from engines.search.catalogue import SEARCHERS
+
+    if name not in SEARCHERS:
+        raise ConfigError(f"unknown searcher {name!r}; choose from: {', '.join(SEARCHERS)}")

@@ -1,0 +1,144 @@
+"""Run folders: their names, where they are, who is working in them, and the list of them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import socket
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pasca.atomic import leftovers, remove_leftovers
+from search_space.errors import RunError, StorageError
+
+RESULTS = Path("results")
+"""Where runs are kept by name, relative to the working folder."""
+
+RESERVED = ("reference",)
+STUDY_FILE, MANIFEST_FILE, LOCK_FILE = "study.db", "manifest.json", "lock"
+
+_PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def run_folder(run: str | None, out: str | os.PathLike[str] | None) -> Path:
+    """The folder meant by `--run NAME` or `--out DIR`.
+
+    Raises:
+        RunError: both or neither are given, or the name is not a plain name.
+    """
+    if (run is None) == (out is None):
+        raise RunError(f"a run has either a name or a folder of its own, got run={run!r} and out={out!r}")
+    if out is not None:
+        return Path(out)
+    assert run is not None
+    return RESULTS / plain_name(run)
+
+
+def plain_name(name: str) -> str:
+    """Return a run's name if it is a plain one.
+
+    Raises:
+        RunError: it could mean another folder, is reserved, or holds other signs than letters, digits, `.`, `_`, `+`
+            and `-`.
+    """
+    if _PLAIN.fullmatch(name) is None:
+        raise RunError(
+            f"a run's name has letters, digits, '.', '_', '+' and '-', begins with a letter or digit and has at most "
+            f"100 signs, got {name!r}; --out takes any path"
+        )
+    if name in RESERVED:
+        raise RunError(f"the run name {name!r} is reserved; choose another")
+    return name
+
+
+def fresh_name(data_name: str, now: datetime | None = None) -> str:
+    """A name for a new run: the data's name and the time, with a counter if that is taken."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", data_name).strip("-._")[:60] or "run"
+    stem = f"{stem}-{(now or datetime.now(UTC)).strftime('%Y%m%d-%H%M%S')}"
+    name, count = stem, 1
+    while (RESULTS / name).exists():
+        count += 1
+        name = f"{stem}-{count}"
+    return name
+
+
+def find_run(run: str | os.PathLike[str]) -> Path:
+    """The existing run folder meant by a name or a path.
+
+    Raises:
+        RunError: there is none; the message lists the runs there are.
+    """
+    candidates = [Path(run)]
+    if _PLAIN.fullmatch(str(run)):
+        candidates.insert(0, RESULTS / run)
+    for folder in candidates:
+        if (folder / MANIFEST_FILE).is_file():
+            return folder
+    names = ", ".join(folder.name for folder in list_runs()) or "none yet"
+    raise RunError(
+        f"no run {str(run)!r}: neither {RESULTS}/NAME nor a folder with a {MANIFEST_FILE}; runs here: {names}"
+    )
+
+
+def list_runs(results: Path = RESULTS) -> list[Path]:
+    """Folders of `results` that hold a run, by name."""
+    if not results.is_dir():
+        return []
+    return sorted(folder for folder in results.iterdir() if (folder / MANIFEST_FILE).is_file())
+
+
+def is_free(folder: Path) -> bool:
+    """Whether a new run may start in a folder: it is missing, or holds only what a killed start left behind.
+
+    Raises:
+        RunError: it is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise RunError(f"{folder} is a file; a run needs a folder of its own")
+    if not folder.exists():
+        return True
+    return {path for path in folder.iterdir() if path.name != LOCK_FILE} <= set(leftovers(folder))
+
+
+@contextlib.contextmanager
+def occupied(folder: Path) -> Iterator[None]:
+    """Make the folder if need be, and hold it for this process while the block runs.
+
+    Also removes what a killed writer left in it.
+
+    Raises:
+        RunError: another living process holds it; the message names its host and number.
+        StorageError: the folder cannot be made or written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise StorageError(f"cannot write to the run folder {folder}: {error.strerror or error}") from error
+    # The lock belongs to the open file and goes with the process, however that ends; its text is only for messages.
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise RunError(f"{folder} is in use by {_holder(handle)}; wait for it or choose another run") from None
+        try:
+            os.truncate(handle, 0)
+            os.pwrite(handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
+            remove_leftovers(folder)
+        except OSError as error:
+            raise StorageError(f"cannot write to the run folder {folder}: {error.strerror or error}") from error
+        yield
+    finally:
+        os.close(handle)
+
+
+def _holder(handle: int) -> str:
+    try:
+        holder = json.loads(os.pread(handle, 4096, 0))
+        return f"process {holder['pid']} on {holder['host']}"
+    except (ValueError, KeyError, TypeError):
+        return "another process"

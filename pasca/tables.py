@@ -1,0 +1,155 @@
+"""Fronts, lists of runs and summaries as text that lines up; the same cells fill a rich table in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from engines.objectives import Bound, Objective
+from pasca.fronts import Front, Row, Spread
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_TITLES = {
+    "inference_seconds": "time",
+    "parameters": "parameters",
+    "macs": "MACs",
+    "peak_memory_bytes": "peak memory",
+}
+_METRICS = {"accuracy": "test accuracy", "macro-f1": "test macro-F1", "roc-auc": "test ROC-AUC"}
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A table as texts: one title a column, one text a cell; `numbers` are the columns that are set to the right."""
+
+    titles: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    numbers: frozenset[int] = frozenset()
+
+    def text(self) -> str:
+        """The table as plain lines of equal columns."""
+        table = [self.titles, *self.rows]
+        widths = [max(len(row[j]) for row in table) for j in range(len(self.titles))]
+        lines = [
+            "  ".join(
+                cell.rjust(width) if j in self.numbers else cell.ljust(width)
+                for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in table
+        ]
+        return "\n".join((lines[0], "  ".join("-" * width for width in widths), *lines[1:]))
+
+    def rich(self) -> Table:
+        """The same as a rich table, with every cell taken literally."""
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+        for j, title in enumerate(self.titles):
+            table.add_column(Text(title), justify="right" if j in self.numbers else "left", overflow="fold")
+        for row in self.rows:
+            table.add_row(*(Text(cell) for cell in row), style="bold" if "knee" in row else None)
+        return table
+
+
+def front_cells(front: Front, rows: Sequence[Row]) -> Cells:
+    """The cells of some rows of a front."""
+    costs = dict.fromkeys(o.name for o in front.objectives if o.name != "val_error")
+    costs.update(dict.fromkeys(("parameters",)) if any("parameters" in row.values for row in rows) else {})
+    tested = any(row.test_score for row in rows)
+    titles = ["id", "design", "val error", *([_METRICS.get(front.metric, "test score")] if tested else [])]
+    titles += [_TITLES.get(name, name) for name in costs]
+    cells = []
+    for row in rows:
+        error = row.values.get("val_error")
+        line = [str(row.id), row.design, spread_text(None if error is None else Spread(error, row.val_error_std))]
+        line += [spread_text(row.test_score)] if tested else []
+        line += [value_text(name, row.values.get(name)) for name in costs]
+        cells.append((*line, "knee" if row.knee else (row.note or "")))
+    return Cells((*titles, ""), tuple(cells), frozenset(range(2, len(titles))))
+
+
+def front_lines(front: Front) -> list[str | Cells]:
+    """What there is to say of a front, in order: lines and tables."""
+    said: list[str | Cells] = []
+    trials = ", ".join(f"{count} {status}" for status, count in front.counts.items() if count) or "no trials"
+    said.append(f"run {front.run}: {trials}" + (f"; {front.ending}" if front.ending else ""))
+    if front.rows:
+        said += ["", "Pareto front", front_cells(front, front.rows)]
+    elif front.nearest:
+        limits = ", ".join(bound_text(bound) for bound in front.bounds)
+        said += [
+            "",
+            f"no design meets the bound {limits}; the nearest, all infeasible:",
+            front_cells(front, front.nearest),
+        ]
+    else:
+        said += ["", "no design has been evaluated completely"]
+    if front.classics:
+        said += [
+            "",
+            f"Classics, trained the same way with {front.retraining_seeds} seeds",
+            front_cells(front, front.classics),
+        ]
+    said.append("")
+    if front.hypervolume is not None and front.reference_point is not None:
+        point = ", ".join(f"{name} {value_text(name, value)}" for name, value in front.reference_point.items())
+        said.append(f"hypervolume {front.hypervolume:.6g} against the reference point {point}")
+    said += _protocol(front)
+    return said
+
+
+def front_text(front: Front) -> str:
+    """A front as plain text."""
+    return "\n".join(part if isinstance(part, str) else part.text() for part in front_lines(front)).rstrip()
+
+
+def _protocol(front: Front) -> list[str]:
+    """How the figures came about."""
+    seeds = {row.num_seeds for row in front.rows}
+    if not seeds:
+        return []
+    count = ", ".join(map(str, sorted(seeds)))
+    lines = [f"val error of front designs: mean ± deviation over the {count} seeds of the search, which chose by it"]
+    if front.num_test_readings:
+        again = (
+            "" if front.num_test_readings == 1 else f"; test labels were read on {front.num_test_readings} occasions"
+        )
+        lines.append(f"test figures: mean ± deviation over {front.retraining_seeds} fresh seeds{again}")
+    return lines
+
+
+def spread_text(spread: Spread | None) -> str:
+    """Percent with deviation: `18.2 ± 0.3 %`."""
+    if spread is None:
+        return "-"
+    deviation = "" if spread.std is None else f" ± {100 * spread.std:.1f}"
+    return f"{100 * spread.mean:.1f}{deviation} %"
+
+
+def value_text(name: str, value: float | None) -> str:
+    """A measured value of an objective in a handy unit."""
+    if value is None:
+        return "-"
+    if name == "val_error":
+        return f"{100 * value:.1f} %"
+    if name.endswith("seconds"):
+        return f"{value * 1e3:.3g} ms" if value < 1 else f"{value:.3g} s"
+    if name.endswith("bytes"):
+        return f"{value / 1e6:.3g} MB" if value < 1e9 else f"{value / 1e9:.3g} GB"
+    if name in ("parameters", "macs"):
+        return f"{value:,.0f}"
+    return f"{value:.4g}"
+
+
+def bound_text(bound: Bound) -> str:
+    """A bound as it is read back: `inference_seconds=0.005s`."""
+    return f"{bound.objective.name}={bound.at_most:g}{_unit(bound.objective)}"
+
+
+def _unit(objective: Objective) -> str:
+    return "" if objective.unit in ("1", "count") else objective.unit

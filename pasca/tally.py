@@ -1,0 +1,92 @@
+"""Tally: where a search stands, kept up to date trial by trial at a cost that does not grow with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Generic, TypeVar
+
+import numpy as np
+
+from engines.history import INTERRUPTED, History, gains
+from engines.objectives import Bound, Objective
+from engines.search.pareto import front, hypervolume
+from engines.trial import Status, Trial
+from pasca.progress import Standing
+
+D = TypeVar("D")
+
+
+class Tally(Generic[D]):
+    """Counts and front of a growing history.
+
+    Args:
+        history: the trials before the first update.
+        total: evaluations asked for.
+        reference: gives the reference point in measured values, or None while there is none.
+    """
+
+    def __init__(
+        self,
+        history: History[D],
+        objectives: Sequence[Objective],
+        bounds: Sequence[Bound],
+        total: int,
+        reference: Callable[[], dict[str, float] | None],
+    ) -> None:
+        self._objectives, self._bounds, self._total, self._reference = (
+            tuple(objectives),
+            tuple(bounds),
+            total,
+            reference,
+        )
+        self.front = front(history, objectives, bounds)
+        self._running: set[int] = {trial.number for trial in history.running}
+        self._done, self._failed, self._seconds = 0, 0, 0.0
+        for trial in history:
+            self._count(trial)
+
+    def update(self, trial: Trial[D]) -> None:
+        """Take in a trial that has started or finished."""
+        if not trial.finished:
+            self._running.add(trial.number)
+            return
+        self._running.discard(trial.number)
+        self._count(trial)
+        # What is dominated stays dominated, so the front of the front and one more trial is the front of all.
+        self.front = front([*self.front, trial], self._objectives, self._bounds)
+
+    @property
+    def seconds_per_trial(self) -> float:
+        """Mean over finished trials; 0 before there is one."""
+        return self._seconds / self._done if self._done else 0.0
+
+    def standing(self, seconds_left: float | None = None) -> Standing:
+        """Where the search stands."""
+        return Standing(
+            done=self._done,
+            total=self._total,
+            running=len(self._running),
+            failed=self._failed,
+            front_size=len(self.front),
+            hypervolume=hypervolume_of(self.front, self._objectives, self._reference()),
+            seconds_left=seconds_left,
+        )
+
+    def _count(self, trial: Trial[D]) -> None:
+        if trial.finished and trial.repeats_of is None and trial.reason != INTERRUPTED:
+            self._done += 1
+            self._failed += trial.status is Status.FAILED
+            self._seconds += trial.seconds
+
+
+def hypervolume_of(
+    trials: Sequence[Trial[D]], objectives: Sequence[Objective], reference: dict[str, float] | None
+) -> float | None:
+    """Hypervolume of trials with values, in the product of the objectives' units; None without a reference point."""
+    if reference is None:
+        return None
+    if not trials:
+        return 0.0
+    Y, _ = gains(trials, objectives)
+    corner = np.array([float(o.gains(np.asarray([reference[o.name]]))[0]) for o in objectives])
+    return hypervolume(Y, corner)
