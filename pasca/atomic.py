@@ -1,23 +1,55 @@
 """Files and folders that appear whole or not at all, whatever happens while they are written.
 
 Everything is written under a temporary sibling name first, flushed to the disk, and renamed. An error removes the
-temporary; a killed process leaves one behind, which `remove_leftovers` recognises by its name.
+temporary; a killed process leaves one behind, which the next writer of the same target removes, and which
+`remove_leftovers` recognises by its name.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
+import hashlib
 import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from search_space.errors import RunError, StorageError
 
 _PREFIX, _SUFFIX = ".pasca-", ".tmp"
+
+
+@contextlib.contextmanager
+def new_file(path: Path) -> Iterator[BinaryIO]:
+    """Fill a file under a temporary name; it takes the place of an earlier one when the block ends without an error.
+
+    Yields:
+        The temporary file, open for writing bytes.
+    Raises:
+        StorageError: it could not be written; an earlier file of that name is untouched.
+    """
+    temporary: Path | None = None
+    try:
+        remove_dead(path)
+        handle, name = tempfile.mkstemp(prefix=_prefix(path), suffix=_SUFFIX, dir=path.parent)
+        temporary = Path(name)
+        with os.fdopen(handle, "wb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o666 & ~_umask())
+        os.replace(temporary, path)
+        _sync_folder(path.parent)
+    except OSError as error:
+        raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
 
 
 def write_file(path: Path, content: bytes | str) -> None:
@@ -28,22 +60,8 @@ def write_file(path: Path, content: bytes | str) -> None:
     Raises:
         StorageError: it could not be written; an earlier file of that name is untouched.
     """
-    data = content.encode() if isinstance(content, str) else content
-    temporary: Path | None = None
-    try:
-        handle, name = tempfile.mkstemp(prefix=_PREFIX, suffix=_SUFFIX, dir=path.parent)
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.chmod(0o666 & ~_umask())
-        os.replace(temporary, path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-        raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
+    with new_file(path) as file:
+        file.write(content.encode() if isinstance(content, str) else content)
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
@@ -66,21 +84,36 @@ def new_folder(path: Path) -> Iterator[Path]:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=path.parent))
-        yield temporary
-        for file in temporary.rglob("*"):
-            if file.is_file():
-                with file.open("rb") as opened:
-                    os.fsync(opened.fileno())
-        _sync_folder(temporary)
-        temporary.chmod(0o777 & ~_umask())
-        os.rename(temporary, path)
+        remove_dead(path)
+        temporary = Path(tempfile.mkdtemp(prefix=_prefix(path), suffix=_SUFFIX, dir=path.parent))
+        with _locked(temporary):
+            yield temporary
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    with file.open("rb") as opened:
+                        os.fsync(opened.fileno())
+            _sync_folder(temporary)
+            temporary.chmod(0o777 & ~_umask())
+            os.rename(temporary, path)
         _sync_folder(path.parent)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
         if temporary is not None and temporary.exists():
             shutil.rmtree(temporary)
+
+
+def remove_dead(path: Path) -> None:
+    """Remove what killed writers of `path` left beside it; a living writer holds a lock on its temporary."""
+    prefix = _prefix(path)
+    if not path.parent.is_dir():
+        return
+    for found in [entry for entry in path.parent.iterdir() if entry.name.startswith(prefix)]:
+        try:
+            with _locked(found):
+                shutil.rmtree(found) if found.is_dir() else found.unlink()
+        except (BlockingIOError, FileNotFoundError):
+            continue  # at work, or just finished
 
 
 def leftovers(folder: Path) -> list[Path]:
@@ -100,6 +133,26 @@ def remove_leftovers(folder: Path) -> list[Path]:
         else:
             path.unlink()
     return found
+
+
+def _prefix(path: Path) -> str:
+    """How temporaries of one target begin, whatever signs and length its name has."""
+    return f"{_PREFIX}{hashlib.sha256(os.fsencode(path.name)).hexdigest()[:12]}-"
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file or folder; it goes with the process, however that ends.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _sync_folder(folder: Path) -> None:
