@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -223,8 +224,6 @@ class LocalEvaluator:
 
 def free_memory_bytes() -> int:
     """Memory that can be taken without swapping, as the system states it."""
-    import os
-
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
             for line in lines:
@@ -239,10 +238,14 @@ def _check_memory(graph: Graph, budget: int) -> None:
     one_hop = graph.num_nodes * graph.num_features * 4
     if 3 * one_hop > budget:
         raise ConfigError(
-            f"{graph.name} has dense features of {one_hop / 1e9:.1f} GB per hop ({graph.num_nodes} nodes x "
+            f"{graph.name} has dense features of {_readable(one_hop)} per hop ({graph.num_nodes} nodes x "
             f"{graph.num_features} features) and propagating needs three such arrays, but the memory budget is "
-            f"{budget / 1e9:.1f} GB; raise it with --memory, or reduce the features (--features svd)"
+            f"{_readable(budget)}; raise it with --memory, or reduce the features (--features svd)"
         )
+
+
+def _readable(num_bytes: int) -> str:
+    return f"{num_bytes / 1e9:.1f} GB" if num_bytes >= 1e8 else f"{num_bytes / 1e6:.3f} MB"
 
 
 def _device(name: str) -> torch.device:

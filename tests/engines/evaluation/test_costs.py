@@ -1,0 +1,86 @@
+"""Known objectives: counted by hand, equal to the built network, and the table equal to the single design."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from engines.evaluation.costs import Sizes, cost_of, cost_table, parameters, stages
+from search_space.architecture import PAPER_MESSAGES, Architecture
+from search_space.assembly import Network
+from search_space.space import SearchSpace
+
+SIZES = Sizes(num_nodes=5, num_features=3, num_classes=4, hidden_width=6, adjacency_entries=8)
+ENTRIES = {"augmented": 13, "triangle": 11}
+
+
+class CountedSeconds(dict[str, float]):
+    """A stage's time made from its name, so that sums over stages are easy to tell apart."""
+
+    def __missing__(self, stage: str) -> float:
+        self[stage] = (sum(map(ord, stage)) % 97 + 1) / 1000
+        return self[stage]
+
+
+@pytest.mark.parametrize("message", [*PAPER_MESSAGES, "decay0.2"])
+@pytest.mark.parametrize("k_trans", [1, 2, 5])
+def test_parameters_equal_those_of_the_network(message: str, k_trans: int) -> None:
+    design = Architecture.parse(f"augmented^4/{message}/mlp-{k_trans}/-")
+    network = Network(design, 3, 4, 6, [torch.Generator()])
+    assert parameters(design, SIZES) == sum(p.numel() for p in network.parameters())
+
+
+@pytest.mark.parametrize(
+    ("text", "macs"),
+    [
+        ("-/-/mlp-1/-", 5 * 3 * 4),
+        ("augmented^2/none/mlp-1/-", 13 * 3 * 2 + 5 * 3 * 4),
+        ("triangle^2/mean/mlp-2/-", 11 * 3 * 2 + 5 * 3 * 3 + 5 * (3 * 6 + 6 * 4)),
+        ("augmented^1/concat/mlp-1/-", 13 * 3 + 5 * 6 * 4),
+        ("augmented^1/adaptive/mlp-3/ppr0.1^7", 13 * 3 + 2 * 5 * 3 * 2 + 5 * (18 + 36 + 24) + 13 * 4 * 7),
+        ("-/-/mlp-1/triangle^2", 5 * 3 * 4 + 11 * 4 * 2),
+    ],
+)
+def test_macs_by_hand(text: str, macs: int) -> None:
+    assert cost_of(Architecture.parse(text), SIZES, CountedSeconds(), ENTRIES)["macs"] == macs
+
+
+def test_stages_of_a_full_design() -> None:
+    plan = dict(stages(Architecture.parse("ppr0.1^6/weighted/mlp-4/augmented^2"), SIZES))
+    assert plan == {
+        "build/augmented": 1.0,  # once for both graph stages
+        "normalise": 1.0,
+        "hop/augmented+restart/3": 6,
+        "join/weighted/6": 1.0,
+        "first-layer/3": 1.0,
+        "hidden-layer": 2.0,
+        "last-layer": 1.0,
+        "hop/augmented/4": 2,
+    }
+
+
+def test_two_matrices_are_both_built() -> None:
+    plan = dict(stages(Architecture.parse("triangle^1/none/mlp-1/ppr0.1^1"), SIZES))
+    assert plan["build/triangle"] == plan["build/augmented"] == 1.0
+
+
+def test_the_table_equals_the_single_design_everywhere() -> None:
+    space = SearchSpace.paper(k_pre=[0, 1, 4], k_trans=[1, 2, 4], k_post=[0, 3], message=["none", "concat", "adaptive"])
+    seconds = CountedSeconds()
+    single = [cost_of(space.design(row), SIZES, seconds, ENTRIES) for row in range(len(space))]
+    table = cost_table(space, SIZES, seconds, ENTRIES)
+    for name in single[0]:
+        np.testing.assert_allclose(table[name], [cost[name] for cost in single], rtol=1e-12)
+
+
+def test_memory_grows_with_hops_only_when_they_are_joined() -> None:
+    sizes = Sizes(num_nodes=10_000, num_features=100, num_classes=4, hidden_width=6, adjacency_entries=50_000)
+    entries = {"augmented": 60_000}
+
+    def peak(text: str) -> float:
+        return cost_of(Architecture.parse(text), sizes, CountedSeconds(), entries)["peak_memory_bytes"]
+
+    hop = 10_000 * 100 * 4
+    assert peak("augmented^9/none/mlp-1/-") == peak("augmented^3/none/mlp-1/-")
+    assert peak("augmented^9/mean/mlp-1/-") - peak("augmented^3/mean/mlp-1/-") >= 6 * hop

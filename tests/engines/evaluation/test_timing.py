@@ -1,0 +1,106 @@
+"""Stage times: measured once, reused, and adding up to what a design really takes."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from engines.evaluation.costs import Sizes, cost_of
+from engines.evaluation.inference import classify
+from engines.evaluation.normalise import Normaliser
+from engines.evaluation.threads import set_threads
+from engines.evaluation.timing import StageTimer, StageTimes, stage_key
+from engines.graph import Graph, Split, undirected
+from search_space.architecture import Architecture
+from search_space.assembly import Network
+from search_space.errors import ConfigError
+
+NOBODY = np.asarray([], dtype=np.int64)
+
+
+def made_graph(N: int, F: int, seed: int = 0) -> Graph:
+    rng = np.random.default_rng(seed)
+    adjacency, _, _ = undirected(rng.integers(N, size=5 * N), rng.integers(N, size=5 * N), N)
+    features = rng.random((N, F), dtype=np.float32)
+    labels = (np.arange(N) % 3).astype(np.int64)
+    return Graph("made", adjacency, features, labels, ("a", "b", "c"), Split(NOBODY, NOBODY, NOBODY))
+
+
+def sizes_of(graph: Graph, hidden_width: int = 32) -> Sizes:
+    return Sizes(graph.num_nodes, graph.num_features, graph.num_classes, hidden_width, int(graph.adjacency.nnz))
+
+
+class Clock:
+    """Every reading is one second after the last."""
+
+    def __init__(self) -> None:
+        self.readings = 0
+
+    def __call__(self) -> float:
+        self.readings += 1
+        return float(self.readings)
+
+
+def test_a_stage_is_measured_once_and_known_ones_are_not_measured() -> None:
+    graph, clock = made_graph(40, 6), Clock()
+    timer = StageTimer(graph, 32, "row", StageTimes("key", {"normalise": 7.0}), clock)
+    design = Architecture.parse("ppr0.1^2/weighted/mlp-3/triangle^1")
+    first = timer.measure([design], sizes_of(graph))
+    assert first.seconds["normalise"] == 7.0
+    assert first.seconds["join/weighted/2"] == 1.0
+    assert first.entries.keys() == {"augmented", "triangle"}
+    readings = clock.readings
+    assert timer.measure([design], sizes_of(graph)) == first
+    assert clock.readings == readings
+
+
+def test_reads_back_what_it_wrote() -> None:
+    times = StageTimes("key", {"normalise": 1e-3}, {"augmented": 12})
+    assert StageTimes.from_mapping(times.as_mapping()) == times
+
+
+@pytest.mark.parametrize(
+    "broken", [{}, {"key": "k", "seconds": 3, "entries": {}}, {"key": "k", "seconds": {"a": -1.0}, "entries": {}}]
+)
+def test_a_broken_table_is_refused_with_a_remedy(broken: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match="--retime"):
+        StageTimes.from_mapping(broken)
+
+
+def test_the_key_changes_with_what_times_depend_on() -> None:
+    graph = made_graph(40, 6)
+    keys = {
+        stage_key(graph, 32, "row", 1),
+        stage_key(graph, 64, "row", 1),
+        stage_key(graph, 32, "l2", 1),
+        stage_key(graph, 32, "row", 2),
+        stage_key(made_graph(40, 6, seed=1), 32, "row", 1),
+    }
+    assert len(keys) == 5
+    assert stage_key(made_graph(40, 6), 32, "row", 1) in keys
+
+
+def test_stage_times_add_up_to_the_time_of_a_design() -> None:
+    set_threads(1)
+    graph = made_graph(6000, 96)
+    text = "augmented^5/concat/mlp-3/ppr0.1^4"
+    design = Architecture.parse(text)
+    timer = StageTimer(graph, 64, "row", StageTimes("key"))
+    sizes = sizes_of(graph, 64)
+    network = Network(design, 96, 3, 64, [torch.Generator().manual_seed(0)]).eval()
+    normaliser = Normaliser.fit("row", graph.features)
+
+    def real() -> float:
+        before = time.perf_counter()
+        classify(design, network, graph.adjacency, normaliser.apply(graph.features))
+        return time.perf_counter() - before
+
+    real()
+    measured = min(real() for _ in range(5))
+    times = timer.measure([design], sizes)
+    predicted = cost_of(design, sizes, times.seconds, times.entries)["inference_seconds"]
+    # a wide band: the machine may be busy, and a wrong count of hops or blocks is off by far more
+    assert 0.3 * measured < predicted < 3.5 * measured

@@ -1,0 +1,118 @@
+"""Batched training of repeats: each as if it were alone, its best epoch kept, divergence reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from engines.evaluation.recipe import Recipe
+from engines.evaluation.training import Rows, train
+from search_space.architecture import Architecture
+from search_space.errors import TrialFailure
+
+CPU = torch.device("cpu")
+PLAIN = Recipe(hidden_width=8, input_dropout=0.0, dropout=0.0, max_epochs=20, patience=20, evaluate_every=1)
+
+
+@pytest.fixture
+def rows() -> tuple[Rows, Rows]:
+    """Two noisy classes, 24 training and 30 validation rows, three hops."""
+    generator = torch.Generator().manual_seed(1)
+
+    def part(n: int) -> Rows:
+        labels = torch.arange(n) % 2
+        hops = torch.randn(3, n, 5, generator=generator) + 0.7 * labels[None, :, None]
+        return Rows(hops, labels)
+
+    return part(24), part(30)
+
+
+@pytest.mark.parametrize("message", ["none", "mean", "concat", "weighted", "adaptive"])
+def test_a_repeat_becomes_what_it_would_alone(message: str, rows: tuple[Rows, Rows]) -> None:
+    design = Architecture.parse(f"augmented^2/{message}/mlp-3/-")
+    recipe = replace(PLAIN, input_dropout=0.3, dropout=0.5, patience=3)
+    together = train(design, recipe, *rows, 2, [10, 11, 12], CPU)
+    for s, seed in enumerate([10, 11, 12]):
+        alone = train(design, recipe, *rows, 2, [seed], CPU)
+        assert alone.best_epochs[0] == together.best_epochs[s]
+        for one, other in zip(alone.network.parameters(), together.network.parameters(), strict=True):
+            torch.testing.assert_close(one[0], other[s], rtol=1e-4, atol=1e-5)
+
+
+def test_the_same_seeds_give_the_same_bits(rows: tuple[Rows, Rows]) -> None:
+    design = Architecture.parse("augmented^2/adaptive/mlp-2/-")
+    recipe = replace(PLAIN, dropout=0.5)
+    first, second = (train(design, recipe, *rows, 2, [3, 4], CPU) for _ in range(2))
+    for one, other in zip(first.network.parameters(), second.network.parameters(), strict=True):
+        assert torch.equal(one, other)
+
+
+def test_a_linear_design_follows_adam_written_out(rows: tuple[Rows, Rows]) -> None:
+    design = Architecture.parse("augmented^2/none/mlp-1/-")
+    recipe = replace(PLAIN, max_epochs=5, weight_decay=0.01)
+    validation = Rows(rows[0].hops, rows[0].labels)  # so that the last epoch is the best one
+    trained = train(design, recipe, rows[0], validation, 2, [0], CPU)
+    limit = (6 / 7) ** 0.5
+    weight = torch.empty(5, 2).uniform_(-limit, limit, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    bias = torch.zeros(1, 2, requires_grad=True)
+    moments = [[torch.zeros_like(p), torch.zeros_like(p)] for p in (weight, bias)]
+    states = []
+    for step in range(1, 6):
+        loss = F.cross_entropy(rows[0].hops[-1] @ weight + bias, rows[0].labels)
+        gradients = torch.autograd.grad(loss, [weight, bias])
+        with torch.no_grad():
+            for p, gradient, (m, v) in zip((weight, bias), gradients, moments, strict=True):
+                gradient = gradient + recipe.weight_decay * p
+                m.mul_(0.9).add_(0.1 * gradient)
+                v.mul_(0.999).add_(0.001 * gradient**2)
+                p -= recipe.learning_rate * (m / (1 - 0.9**step)) / ((v / (1 - 0.999**step)).sqrt() + 1e-8)
+        states.append(weight.detach().clone())
+    expected = states[int(trained.best_epochs[0]) - 1]
+    torch.testing.assert_close(trained.network.transform.weights[0][0], expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_best_epoch_is_kept_and_not_the_last(rows: tuple[Rows, Rows]) -> None:
+    design = Architecture.parse("augmented^2/none/mlp-2/-")
+    trained = train(design, replace(PLAIN, learning_rate=0.1, max_epochs=60), *rows, 2, [0], CPU)
+    with torch.no_grad():
+        outputs = trained.network(trained.network.prepare(rows[1].hops))
+    accuracy = (outputs.argmax(2) == rows[1].labels).double().mean().item()
+    assert accuracy == trained.validation_scores[0] == max(score for _, _, score in trained.curve)
+    best = [epoch for epoch, _, score in trained.curve if score == accuracy]
+    assert trained.best_epochs[0] in best
+
+
+def test_training_ends_when_every_repeat_has_run_out_of_patience(rows: tuple[Rows, Rows]) -> None:
+    recipe = replace(PLAIN, max_epochs=500, patience=10)
+    trained = train(Architecture.parse("augmented^2/none/mlp-2/-"), recipe, *rows, 2, [0, 1], CPU)
+    assert trained.num_epochs == trained.best_epochs.max() + 10 < 500
+
+
+def test_hop_weights_are_trained_without_weight_decay(rows: tuple[Rows, Rows]) -> None:
+    blind = Rows(torch.zeros_like(rows[0].hops), rows[0].labels)  # no gradient reaches the hop weights
+    design = Architecture.parse("augmented^2/weighted/mlp-1/-")
+    trained = train(design, replace(PLAIN, weight_decay=0.5, max_epochs=3), blind, blind, 2, [0], CPU)
+    start = np.log(0.9) * np.arange(3)
+    np.testing.assert_allclose(trained.network.join.logits[0].detach().numpy(), start, rtol=1e-6)
+
+
+def test_balanced_weights_count_classes_alike(rows: tuple[Rows, Rows]) -> None:
+    # nothing to see: only the bias learns. Unweighted it follows the majority, balanced it must stay even.
+    labels = torch.tensor([0] * 20 + [1] * 4)
+    blind = Rows(torch.zeros(1, 24, 5), labels)
+    design = Architecture.parse("-/-/mlp-1/-")
+    for class_weight, even in (("balanced", True), ("none", False)):
+        recipe = replace(PLAIN, class_weight=class_weight, max_epochs=20)
+        trained = train(design, recipe, blind, blind, 2, [0], CPU)
+        bias = trained.network.transform.biases[0].detach()[0, 0]
+        assert (abs(float(bias[0] - bias[1])) < 1e-4) == even
+
+
+def test_divergence_is_a_failure_with_a_reason(rows: tuple[Rows, Rows]) -> None:
+    huge = Rows(rows[0].hops * 1e38, rows[0].labels)
+    with pytest.raises(TrialFailure, match="training diverged: the loss is not finite after epoch"):
+        train(Architecture.parse("augmented^2/none/mlp-3/-"), PLAIN, huge, huge, 2, [0], CPU)
