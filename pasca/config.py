@@ -164,6 +164,22 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
         raise ConfigError(f"{what} {str(path)!r} is not TOML: {error}") from None
 
 
+def read_settings(path: str | None, flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a configuration file, overridden by those of the command line; tables name by name.
+
+    Raises:
+        ConfigError: the file cannot be read or names a setting that does not exist.
+    """
+    if path is None:
+        return dict(flags)
+    settings = read_toml(path, "the configuration file")
+    RunConfig().with_settings(settings, f"the configuration file {path!r}")
+    for name, value in flags.items():
+        both = isinstance(value, Mapping) and isinstance(settings.get(name), Mapping)
+        settings[name] = {**settings[name], **value} if both else value
+    return settings
+
+
 def _texts(value: Any) -> Any:
     """Objectives as one text or a sequence of texts, whatever sequence a file or a call gave."""
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""Turns what evaluators and searchers report into JSON types."""
+"""Turns what evaluators, searchers and users give into JSON types, and into text that is safe to show."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from pathlib import PurePath
 from typing import Any
 
 import numpy as np
+
+
+def visible(text: str) -> str:
+    """The text with control characters spelled out: names come from users and must not steer a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
 def plain(value: Any) -> Any:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from engines.trial import Status, Trial
+from pasca.plain import visible
 from pasca.quantities import seconds_text
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Lines:
 
     def note(self, text: str) -> None:
         """Write the text as a line."""
-        self._stream.write(text + "\n")
+        self._stream.write(visible(text) + "\n")
         self._stream.flush()
 
     def trial(self, trial: Trial[Any], standing: Standing) -> None:
@@ -144,7 +145,7 @@ class Bar:
 
     def note(self, text: str) -> None:
         """Print the text above the bar."""
-        self._bar.console.print(text, markup=False, highlight=False)
+        self._bar.console.print(visible(text), markup=False, highlight=False)
 
     def trial(self, trial: Trial[Any], standing: Standing) -> None:
         """Move the bar; a failed trial is also told above it."""
@@ -165,9 +166,9 @@ class Bar:
             if self._task is not None:
                 self._bar.remove_task(self._task)
             # Starting from what was done before keeps the time left right when a run is resumed.
-            self._task, self._doing = self._bar.add_task(text, total=total, completed=done), doing
+            self._task, self._doing = self._bar.add_task(visible(text), total=total, completed=done), doing
             self._bar.start()
-        self._bar.update(self._task, description=text, completed=done, total=total)
+        self._bar.update(self._task, description=visible(text), completed=done, total=total)
 
 
 class _Pace:

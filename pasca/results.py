@@ -17,7 +17,7 @@ from pasca.databases import open_sqlite, open_url
 from pasca.fronts import Front, make_front
 from pasca.manifest import read_manifest
 from pasca.picking import pick
-from pasca.runs import STUDY_FILE, find_run
+from pasca.runs import STUDY_FILE, find_run, is_held
 from pasca.studies import Retrained, StudyRecord
 from search_space.architecture import Architecture
 from search_space.classics import CLASSICS
@@ -68,6 +68,12 @@ class Study:
         return str(self.manifest["run"])
 
     @property
+    def status(self) -> str:
+        """`finished`, `running`, `interrupted` or `failed`; what a killed process left as running is interrupted."""
+        status = str(self.manifest.get("status"))
+        return status if status not in ("starting", "running") or is_held(self.folder) else "interrupted"
+
+    @property
     def objectives(self) -> tuple[Objective, ...]:
         """What was searched for."""
         return _objectives(self.manifest)
@@ -94,7 +100,6 @@ class Study:
         Raises:
             ObjectiveError: a bound is not one.
         """
-        ending = self.manifest.get("ending") or self.manifest.get("status") or ""
         return make_front(
             self.name,
             self.history,
@@ -105,7 +110,7 @@ class Study:
             reference=self._reference(),
             metric=str(self.manifest.get("metric", "accuracy")),
             num_test_readings=len(self._record.readings()),
-            ending=str(ending),
+            ending=str(self.manifest.get("ending") or self.status),
         )
 
     def pick(self, rule: str = "knee", at_most: str | Iterable[str] = ()) -> Trial[Any]:

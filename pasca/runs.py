@@ -66,6 +66,11 @@ def fresh_name(data_name: str, now: datetime | None = None) -> str:
     return name
 
 
+def data_label(data: str) -> str:
+    """A short name for the data, for run names: `cora` for /graphs/cora, `cora-tiny` for /graphs/cora:tiny."""
+    return Path(data).name.removesuffix(".npz").replace(":", "-")
+
+
 def find_run(run: str | os.PathLike[str]) -> Path:
     """The existing run folder meant by a name or a path.
 
@@ -134,6 +139,21 @@ def occupied(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def is_held(folder: Path) -> bool:
+    """Whether a living process is working in a run folder."""
+    try:
+        handle = os.open(folder / LOCK_FILE, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
 
 
 def _holder(handle: int) -> str:

@@ -21,7 +21,7 @@ from pasca.problems import Problem, keep_times, make_problem, space_statement
 from pasca.progress import Progress, Silence
 from pasca.results import Study, open_storage
 from pasca.retraining import retrain
-from pasca.runs import MANIFEST_FILE, fresh_name, is_free, occupied, run_folder
+from pasca.runs import MANIFEST_FILE, data_label, fresh_name, is_free, occupied, run_folder
 from pasca.seeds import retraining_seeds, trial_seeds
 from pasca.studies import StudyRecord
 from pasca.tally import Tally
@@ -137,11 +137,6 @@ def _check_free(folder: Path) -> None:
         if (folder / MANIFEST_FILE).is_file():
             raise RunError(f"the run {folder} exists already; continue it with --resume or choose another name")
         raise RunError(f"{folder} is not empty and holds no run; choose another folder or name")
-
-
-def data_label(data: str) -> str:
-    """A short name for the data, for run names: `cora` for /graphs/cora, `cora-tiny` for /graphs/cora:tiny."""
-    return Path(data).name.removesuffix(".npz").replace(":", "-")
 
 
 def _absolute(data: str) -> str:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from engines.evaluation.timing import StageTimes
 from pasca.atomic import write_json
 from pasca.manifest import read_manifest
 from pasca.runs import find_run
 from search_space.errors import ConfigError, RunError
+
+if TYPE_CHECKING:
+    from engines.evaluation.timing import StageTimes
 
 
 def cache_folder() -> Path:
@@ -27,6 +30,8 @@ def stored_times(key: str) -> StageTimes | None:
     Raises:
         ConfigError: the file is damaged; the message names it.
     """
+    from engines.evaluation.timing import StageTimes
+
     path = _path(key)
     try:
         times = StageTimes.from_mapping(json.loads(path.read_text(encoding="utf-8")))
@@ -55,6 +60,8 @@ def times_of_run(run: str, structure_checksum: str) -> StageTimes:
     Raises:
         RunError: there is no such run, it has none, or it was on another graph.
     """
+    from engines.evaluation.timing import StageTimes
+
     manifest = read_manifest(find_run(run))
     if manifest["data"].get("structure_checksum") != structure_checksum:
         raise RunError(f"the run {run!r} is on another graph, so its stage times say nothing about this one")

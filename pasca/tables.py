@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engines.objectives import Bound, Objective
 from pasca.fronts import Front, Row, Spread
+from pasca.plain import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -31,7 +32,7 @@ class Cells:
 
     def text(self) -> str:
         """The table as plain lines of equal columns."""
-        table = [self.titles, *self.rows]
+        table = [tuple(map(visible, row)) for row in (self.titles, *self.rows)]
         widths = [max(len(row[j]) for row in table) for j in range(len(self.titles))]
         lines = [
             "  ".join(
@@ -52,7 +53,7 @@ class Cells:
         for j, title in enumerate(self.titles):
             table.add_column(Text(title), justify="right" if j in self.numbers else "left", overflow="fold")
         for row in self.rows:
-            table.add_row(*(Text(cell) for cell in row), style="bold" if "knee" in row else None)
+            table.add_row(*(Text(visible(cell)) for cell in row), style="bold" if "knee" in row else None)
         return table
 
 
@@ -106,6 +107,20 @@ def front_lines(front: Front) -> list[str | Cells]:
 def front_text(front: Front) -> str:
     """A front as plain text."""
     return "\n".join(part if isinstance(part, str) else part.text() for part in front_lines(front)).rstrip()
+
+
+def evaluation_lines(found: Mapping[str, Any]) -> list[str | Cells]:
+    """What there is to say of one evaluated design; see `pasca.evaluation`."""
+
+    def spread(value: Mapping[str, Any] | None) -> str:
+        return spread_text(None if value is None else Spread(value["mean"], value["std"]))
+
+    rows = [("validation error", spread(found["val_error"]))]
+    if found["test_score"] is not None:
+        rows.append((_METRICS.get(found["metric"], "test score"), spread(found["test_score"])))
+    known = ("inference_seconds", "parameters", "macs", "peak_memory_bytes")
+    rows += [(_TITLES[name], value_text(name, found[name])) for name in known if name in found]
+    return [f"{found['design']} on {found['data']}, {len(found['seeds'])} seeds", Cells(("", ""), tuple(rows))]
 
 
 def _protocol(front: Front) -> list[str]:

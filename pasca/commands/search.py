@@ -1,0 +1,170 @@
+"""`pasca search`: search for the designs with the best trade-offs, and show the front."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from pasca.commands.answer import Answer, Stopped
+from pasca.commands.options import (
+    AtMost,
+    Debug,
+    Device,
+    Json,
+    Memory,
+    Metric,
+    Recipe,
+    Seed,
+    Threads,
+    given,
+    recipe_fields,
+    with_load_options,
+)
+
+
+@with_load_options
+def search(
+    data: Annotated[
+        str | None,
+        typer.Argument(metavar="DATA", help="A folder or file with a graph, PATH:NAME, or digits [digits]."),
+    ] = None,
+    evaluations: Annotated[
+        int | None, typer.Option("--evaluations", "-n", help="Designs to evaluate in all [100].")
+    ] = None,
+    time_budget: Annotated[
+        str | None,
+        typer.Option("--time-budget", metavar="TIME", help="End after this long, as in 10m; retraining included."),
+    ] = None,
+    seed: Seed = None,
+    objectives: Annotated[
+        str | None,
+        typer.Option(
+            "--objectives",
+            help="Two or more of val_error, inference_seconds, parameters, macs, peak_memory_bytes, with commas "
+            "[val_error,inference_seconds].",
+        ),
+    ] = None,
+    at_most: AtMost = None,
+    retrain: Annotated[
+        int | None,
+        typer.Option("--retrain", help="Fresh seeds for the final front and the classics; 0 skips that [10]."),
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", help="Seeds that each design is trained with [3].")
+    ] = None,
+    run: Annotated[str | None, typer.Option("--run", metavar="NAME", help="Keep the run in results/NAME.")] = None,
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="DIR", help="Keep the run in this folder instead.")
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume", help="Continue the run to the total asked for; other settings stay as they were."),
+    ] = False,
+    config: Annotated[
+        str | None, typer.Option("--config", metavar="FILE", help="TOML file with settings; options override it.")
+    ] = None,
+    space: Annotated[
+        str | None, typer.Option("--space", metavar="FILE", help="TOML file that restricts the search space.")
+    ] = None,
+    metric: Metric = None,
+    recipe: Recipe = None,
+    searcher: Annotated[str | None, typer.Option("--searcher", help="ehvi or random [ehvi].")] = None,
+    num_initial: Annotated[
+        int | None, typer.Option("--num-initial", help="Designs tried before the model takes over [16].")
+    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", help="Designs evaluated at the same time [1].")] = None,
+    deterministic: Annotated[
+        bool, typer.Option("--deterministic", help="Let seed and workers fix the designs, whichever finishes first.")
+    ] = False,
+    device: Device = None,
+    threads: Threads = None,
+    memory: Memory = None,
+    retime: Annotated[bool, typer.Option("--retime", help="Measure the stage times anew.")] = False,
+    stage_times: Annotated[
+        str | None, typer.Option("--stage-times", metavar="RUN", help="Take the stage times of another run.")
+    ] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option("--storage", metavar="URL", help="Database of the record instead of a file in the run."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    json: Json = False,
+    debug: Debug = False,
+    load: dict[str, Any] | None = None,
+) -> Answer:
+    """Search for the designs with the best trade-offs between accuracy and cost, and show the Pareto front.
+
+    The record is kept in a run folder; Ctrl-C loses nothing, and --resume goes on.
+    """
+    from pasca.config import read_settings, read_toml
+
+    flags = given(
+        data=data,
+        evaluations=evaluations,
+        time_budget=time_budget,
+        seed=seed,
+        objectives=objectives,
+        at_most=tuple(at_most) if at_most else None,
+        retrain=retrain,
+        repeats=repeats,
+        run=run,
+        out=out,
+        resume=resume or None,
+        space=None if space is None else read_toml(space, "the space file"),
+        recipe=recipe_fields(recipe, metric),
+        searcher=searcher,
+        num_initial=num_initial,
+        workers=workers,
+        deterministic=deterministic or None,
+        device=device,
+        threads=threads,
+        memory=memory,
+        retime=retime or None,
+        stage_times=stage_times,
+        storage=storage,
+        load=load,
+    )
+    settings = read_settings(config, flags)
+    name_run(settings)
+    try:
+        return _search(settings, quiet=quiet, as_json=json)
+    except KeyboardInterrupt as interrupt:
+        raise stopped(settings, interrupt) from None
+
+
+def _search(settings: dict[str, Any], *, quiet: bool, as_json: bool) -> Answer:
+    import sys
+
+    from pasca.progress import Silence, on_stream
+    from pasca.searching import search as run_search
+    from pasca.tables import front_lines
+
+    study = run_search(progress=Silence() if quiet else on_stream(sys.stderr), **settings)
+    front = study.front()
+    said = [*front_lines(front), f"kept in {study.folder}"]
+    return Answer({**front.as_mapping(), "folder": str(study.folder)}, said, as_json)
+
+
+def name_run(settings: dict[str, Any]) -> None:
+    """Name the run now if nobody did, so that an interrupted one can be spoken of."""
+    from pasca.config import RunConfig
+    from pasca.runs import data_label, fresh_name
+
+    if settings.get("run") is None and settings.get("out") is None and not settings.get("resume"):
+        settings["run"] = fresh_name(data_label(str(settings.get("data", RunConfig().data))))
+
+
+def stopped(settings: dict[str, Any], interrupt: KeyboardInterrupt) -> Stopped:
+    """What to say of an interrupted search."""
+    import shlex
+
+    from pasca.interrupts import Terminated
+    from pasca.runs import MANIFEST_FILE, run_folder
+
+    what, code = ("terminated", 143) if isinstance(interrupt, Terminated) else ("interrupted", 130)
+    run, out = settings.get("run"), settings.get("out")
+    if (run is None and out is None) or not (run_folder(run, out) / MANIFEST_FILE).is_file():
+        return Stopped(f"{what} before anything was recorded", code)
+    where = f"--run {shlex.quote(run)}" if run is not None else f"--out {shlex.quote(str(out))}"
+    return Stopped(f"{what}; nothing finished is lost, go on with: pasca search {where} --resume", code)
