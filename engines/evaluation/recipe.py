@@ -39,7 +39,7 @@ class Recipe:
     dropout: float = 0.5
     max_epochs: int = 200
     patience: int = 50
-    evaluate_every: int = 2
+    evaluate_every: int = 4
     normalise: str = "row"
     metric: str = "accuracy"
     class_weight: str = "none"
