@@ -55,6 +55,18 @@ class Factors:
         grid: Floats = (left * weights) @ right.T
         return grid[self.left_of, self.right_of]
 
+    def part_similarities(self, tables: Tables) -> tuple[Floats, Floats]:
+        """Similarities of the parts to one another: shapes (A, A) and (B, B)."""
+        left = [tables[j] for j in self.left]
+        right = [tables[j] for j in self.right]
+        return cross(left, self.left_parts, self.left_parts), cross(right, self.right_parts, self.right_parts)
+
+    def grid(self, weights: Floats) -> Floats:
+        """Weights of the designs, (N',), laid out by their parts, (A, B); 0 where the space has no such pair."""
+        grid = np.zeros((len(self.left_parts), len(self.right_parts)))
+        grid[self.left_of, self.right_of] = weights
+        return grid
+
     def similarities(self, sides: tuple[Floats, Floats], rows: NDArray[np.int64]) -> Floats:
         """Similarities of the designs in `rows` to those that `sides` was made for, shape (len(rows), n)."""
         left, right = sides

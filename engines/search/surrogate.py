@@ -161,6 +161,7 @@ class Posterior:
         self._own = 0.0 if unknown else found.nugget
         as_noise = fixed + (found.nugget if unknown else 0.0)
         factor = self._cholesky(X, fixed + found.nugget)
+        self._observed_factor, self._targets = factor, y
         residual = (y - found.centre) / found.scale - found.mean
         self._weights = solve_triangular(factor, solve_triangular(factor, residual, lower=True), lower=True, trans=1)
         self.observed_means = found.centre + found.scale * (residual + found.mean - as_noise * self._weights)
@@ -183,6 +184,31 @@ class Posterior:
         except LinAlgError as error:
             raise FitFailure(f"the kernel matrix of {len(X)} designs is not positive definite") from error
         return factor
+
+    def left_out_means(self) -> Floats:
+        """What would be predicted for each observation without it, shape (n,), hyperparameters unchanged.
+
+        Source: Rasmussen and Williams 2006, equation (5.12).
+        """
+        inverse = solve_triangular(self._observed_factor, np.eye(len(self._targets)), lower=True)
+        precisions = np.einsum("ij,ij->j", inverse, inverse)
+        means: Floats = self._targets - self._found.scale * self._weights / precisions
+        return means
+
+    def contrast(self, weights: Floats) -> tuple[float, float]:
+        """Posterior mean and standard deviation of a weighted sum of the true values of all designs.
+
+        Args:
+            weights: (N',), one a design, in the order of the space.
+        """
+        grid = self._factors.grid(weights)
+        left, right = self._factors.part_similarities(self._found.tables)
+        signal = self._found.signal
+        prior = signal * float((grid * (left @ grid @ right)).sum())
+        toward = signal * np.einsum("qi,qi->i", grid.T @ self._sides[0], self._sides[1])
+        half = solve_triangular(self._factor, toward, lower=True)
+        variance = prior - float(half @ half) + self._own * float(weights @ weights)
+        return float(weights @ self.means), self._found.scale * math.sqrt(max(variance, 0.0))
 
     @property
     def prior_deviation(self) -> float:
