@@ -42,5 +42,5 @@ class RepeatDropout:
         for row, generator in zip(words, self._generators, strict=True):
             row.random_(-(2**63), None, generator=generator)  # the full range: every byte is uniform
         # compared before the tail is cut off: on contiguous memory that is three times as fast
-        kept = (words.view(torch.uint8) >= self._threshold)[:, :elements].unflatten(1, shape[1:])
+        kept = (words.view(torch.uint8) >= self._threshold)[:, :elements].reshape(shape)
         return kept.to(torch.float32).mul_(1.0 / self.keep_probability)
