@@ -176,3 +176,13 @@ def _read_array(stream: IO[bytes], size: int, what: str) -> NDArray[Any]:
         raise EOFError("it ends too early")
     array: NDArray[Any] = np.frombuffer(content, dtype=dtype) if expected else np.zeros(0, dtype)
     return array.reshape(shape, order="F" if is_fortran else "C")
+
+
+def peek_npy(path: Path) -> tuple[int, ...]:
+    """The shape that a .npy file's header states.
+
+    Raises:
+        DataError: it is no .npy file.
+    """
+    with _damage(f"{path}: the .npy file"), path.open("rb") as stream:
+        return _read_header(stream)[0]

@@ -94,14 +94,14 @@ def _weights(parts: Parts, options: LoadOptions) -> tuple[NDArray[np.float64] | 
 
 
 def _edge_notes(arcs: Arcs, built: adjacency.Built, directed: bool, weighted: bool) -> list[str]:
-    listed = f"{arcs.sources.size} listed arcs ({built.num_one_way} one-way)"
     weight = "" if weighted else " of weight 1"
     if directed:
-        notes = [
-            f"directed: {listed} give {built.adjacency.nnz} arcs{weight}; a node gathers from the sources of its arcs"
-        ]
+        into = "a node gathers from the sources of the arcs into it"
+        notes = [f"directed: {arcs.sources.size} listed arcs give {built.adjacency.nnz} arcs{weight}; {into}"]
     else:
-        notes = [f"undirected: {listed} give {built.adjacency.nnz // 2} edges{weight}; --directed keeps directions"]
+        one_way = f" ({built.num_one_way} listed in one direction only)" if built.num_one_way else ""
+        given = f"{arcs.sources.size} listed arcs give {built.adjacency.nnz // 2} edges{weight}{one_way}"
+        notes = [f"undirected: {given}; --directed keeps directions"]
     if built.num_repeated:
         notes.append(f"{built.num_repeated} repeated arc(s) merged" + (", their weights added up" if weighted else ""))
     if built.num_self_loops:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from pasca.datasets.arrays import Npz
+from pasca.datasets.candidates import Candidate
 from pasca.datasets.csr_npz import is_csr_npz, read_csr_npz
 from pasca.datasets.digits import read_digits
 from pasca.datasets.options import LoadOptions
 from pasca.datasets.parts import Parts
-from pasca.datasets.planetoid import planetoid_names, read_planetoid
+from pasca.datasets.plain_sets import explicit, find_plain, resolve
+from pasca.datasets.planetoid import find_planetoid
 from search_space.errors import DataError
+
+KNOWN = "a Planetoid set (ind.NAME.*), an .npz, geom-gcn, MUSAE or linqs files, an edge list, a .pt file"
 
 
 def read(data: str | Path, options: LoadOptions) -> Parts:
@@ -25,48 +30,110 @@ def read(data: str | Path, options: LoadOptions) -> Parts:
     if not path.exists() and ":" in str(data):
         head, _, name = str(data).rpartition(":")
         path = Path(head)
-    if path.is_dir():
-        return _read_folder(path, name)
     if not path.exists():
         raise DataError(
-            f"{data}: no such folder or file; give a path, PATH:NAME, or the name of the embedded set: digits"
+            f"{data}: no such folder or file; give a path, PATH:NAME, or the name of the embedded data set: digits"
         )
-    if path.suffix == ".npz":
-        return _read_npz(path)
-    raise DataError(f"{path}: no reader knows this kind of file")
-
-
-def _read_folder(folder: Path, name: str | None) -> Parts:
-    sets = planetoid_names(folder)
-    if name in sets:
-        return read_planetoid(folder, str(name))
+    if path.is_dir():
+        return _of_folder(path, name, options).read(options)
     if name is not None:
-        candidate = folder / (name if name.endswith(".npz") else f"{name}.npz")
-        if candidate.is_file():
-            return _read_npz(candidate)
-        raise DataError(f"{folder}: there is no data set {name!r}; it holds {_listing(folder)}")
-    complete = [found for found, missing in sets.items() if not missing]
-    if len(complete) == 1:
-        return read_planetoid(folder, complete[0])
-    arrays = sorted(folder.glob("*.npz"))
-    if not complete and len(arrays) == 1:
-        return _read_npz(arrays[0])
-    if not complete and not arrays and len(sets) == 1:
-        return read_planetoid(folder, next(iter(sets)))
-    if complete or arrays or sets:
-        raise DataError(f"{folder}: several data sets; choose one as {folder}:NAME from {_listing(folder)}")
-    raise DataError(f"{folder}: no data set found; it needs a Planetoid set (ind.NAME.*) or an .npz file")
+        raise DataError(f"{data}: {path} is a file; PATH:NAME takes a folder")
+    return _of_file(path, options).read(options)
 
 
-def _read_npz(path: Path) -> Parts:
-    with Npz(path) as npz:
-        keys = set(npz)
+def _of_folder(folder: Path, name: str | None, options: LoadOptions) -> Candidate:
+    if options.edges is not None:
+        return _with_companions(folder, resolve(folder, options.edges), find(folder), options)
+    candidates = find(folder)
+    if name is not None:
+        return _named(candidates, folder, name)
+    if _companions(options):
+        edges = {candidate.files[0] for candidate in candidates}
+        if len(edges) != 1:
+            raise DataError(f"{folder}: nodes, labels and features files go with one edge list; name it with --edges")
+        return _with_companions(folder, edges.pop(), candidates, options)
+    preferred = [candidate for candidate in candidates if candidate.preferred] or candidates
+    if len(preferred) == 1:
+        return preferred[0]
+    if not candidates:
+        raise DataError(f"{folder}: no data set found; pasca reads {KNOWN}")
+    raise DataError(f"{folder}: several data sets; choose one as {folder}:NAME, NAME one of {_names(candidates)}")
+
+
+def _of_file(path: Path, options: LoadOptions) -> Candidate:
+    candidates = find(path.parent)
+    if _companions(options):
+        return _with_companions(path.parent, path, candidates, options)
+    candidates = [candidate for candidate in candidates if path in candidate.files]
+    if len(candidates) == 1:
+        return candidates[0]
+    named = [candidate for candidate in candidates if candidate.name == path.name]
+    if named:
+        return named[0]
+    if candidates:
+        raise DataError(
+            f"{path}: belongs to several data sets; choose one as {path.parent}:NAME, NAME one of {_names(candidates)}"
+        )
+    if path.suffix.lower() == ".npz":
+        with Npz(path) as npz:
+            raise DataError(
+                f"{path}: expected the arrays adj_data, adj_indices, adj_indptr, adj_shape, or node_features, "
+                f"node_labels, edges; got {', '.join(npz) or 'none'}"
+            )
+    return explicit(path, options)
+
+
+def _companions(options: LoadOptions) -> list[str | Path]:
+    """The files that the options name beside the edge list."""
+    return [given for given in (options.nodes, options.labels, options.features_file) if given is not None]
+
+
+def _with_companions(folder: Path, edges: Path, candidates: list[Candidate], options: LoadOptions) -> Candidate:
+    """The one recognised data set that holds all files named, else exactly the files named."""
+    named = {edges, *(resolve(folder, given) for given in _companions(options))}
+    matches = [candidate for candidate in candidates if named <= set(candidate.files)]
+    return matches[0] if len(matches) == 1 else explicit(edges, options)
+
+
+def find(folder: Path) -> list[Candidate]:
+    """Every data set of a folder that some reader recognises, none of them read."""
+    found: list[Candidate] = []
+    for finder in (find_planetoid, _find_npz):
+        found += finder(folder)
+    taken = {path for candidate in found for path in candidate.files}
+    return found + find_plain(folder, taken)
+
+
+def _find_npz(folder: Path) -> list[Candidate]:
+    return [candidate for path in sorted(folder.glob("*.npz")) if (candidate := _of_npz(path)) is not None]
+
+
+def _of_npz(path: Path) -> Candidate | None:
+    try:
+        with Npz(path) as npz:
+            keys = set(npz)
+    except DataError:
+        # Not left out: reading it says what is wrong.
+        return Candidate(path.name, (path,), partial(_read_damaged, path), (path.stem,))
     if is_csr_npz(keys):
-        return read_csr_npz(path)
-    raise DataError(
-        f"{path}: expected the arrays adj_data, adj_indices, adj_indptr, adj_shape; got {', '.join(sorted(keys))}"
-    )
+        return Candidate(path.name, (path,), lambda _: read_csr_npz(path), (path.stem,))
+    return None
 
 
-def _listing(folder: Path) -> str:
-    return ", ".join([*planetoid_names(folder), *(file.name for file in sorted(folder.glob("*.npz")))]) or "nothing"
+def _read_damaged(path: Path, _: LoadOptions) -> Parts:
+    with Npz(path):
+        raise DataError(f"{path}: the file changed while it was looked at")
+
+
+def _named(candidates: list[Candidate], folder: Path, name: str) -> Candidate:
+    for matches in (
+        [candidate for candidate in candidates if candidate.name == name],
+        [candidate for candidate in candidates if name in candidate.aliases],
+    ):
+        if len(matches) == 1:
+            return matches[0]
+    raise DataError(f"{folder}: no single data set is called {name!r}; choose from: {_names(candidates) or 'none'}")
+
+
+def _names(candidates: list[Candidate]) -> str:
+    return ", ".join(candidate.name for candidate in candidates)

@@ -29,6 +29,8 @@ class LoadOptions:
         features: `degree`, `onehot-degree`, `svd` or `identity` make features from the structure; anything else is a
             file of features (.npy, .npz, .mtx, .csv). None takes the source's own, or degrees where it has none.
         edges, nodes, labels: files of a plain-table data set, where their names do not say which is which.
+        header: whether the first row of the tables names their columns; None decides by its content.
+        id_column, label_column: of a node table, where their names do not say so.
         unknown_nodes: `error` refuses an edge to a node that the node table lacks, `drop` leaves such edges out.
         encoding: of text files.
         for_training: refuse labels that nothing could be learned from (one class only, no training node). Off for
@@ -45,6 +47,9 @@ class LoadOptions:
     val_fraction: float | None = None
     split_seed: int | None = None
     features: str | Path | None = None
+    header: bool | None = None
+    id_column: str | None = None
+    label_column: str | None = None
     edges: str | Path | None = None
     nodes: str | Path | None = None
     labels: str | Path | None = None
@@ -80,6 +85,16 @@ class LoadOptions:
             raise ConfigError("a random split has counts per class or fractions, got both")
         if not (train > 0 and val > 0 and train + val <= 1):
             raise ConfigError(f"fractions are positive and add up to 1 at most, got train {train} and val {val}")
+
+    @property
+    def made_features(self) -> str | None:
+        """The kind of features to make from the structure, where one was asked for."""
+        return str(self.features) if self.features in FEATURE_CHOICES else None
+
+    @property
+    def features_file(self) -> str | Path | None:
+        """The file of features that was asked for."""
+        return None if self.features in FEATURE_CHOICES else self.features
 
     @property
     def wants_random_split(self) -> bool:

@@ -8,6 +8,7 @@ and no label (Citeseer has 15).
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from engines.graph import Nodes
+from pasca.datasets.candidates import Candidate
 from pasca.datasets.geom_splits import find_geom_splits
+from pasca.datasets.options import LoadOptions
 from pasca.datasets.parts import Arcs, GivenSplit, Integers, Parts
 from pasca.datasets.pickles import read_pickle
 from search_space.errors import DataError
@@ -25,14 +28,27 @@ PARTS = ("x", "y", "tx", "ty", "allx", "ally", "graph", "test.index")
 NUM_VALIDATION = 500
 
 
-def planetoid_names(folder: Path) -> dict[str, tuple[str, ...]]:
-    """The Planetoid data sets of a folder by name, each with the parts it lacks."""
+def find_planetoid(folder: Path) -> list[Candidate]:
+    """The Planetoid data sets of a folder; complete ones are preferred to what else is there."""
     found: dict[str, set[str]] = {}
     for file in folder.glob("ind.*.*"):
         for part in PARTS:
             if file.name.endswith(f".{part}") and len(file.name) > len(f"ind..{part}"):
                 found.setdefault(file.name[len("ind.") : -len(part) - 1], set()).add(part)
-    return {name: tuple(part for part in PARTS if part not in parts) for name, parts in sorted(found.items())}
+    return [
+        Candidate(
+            name=name,
+            files=tuple(folder / f"ind.{name}.{part}" for part in sorted(parts)),
+            read=partial(_read, folder, name),
+            aliases=(f"ind.{name}",),
+            preferred=len(parts) == len(PARTS),
+        )
+        for name, parts in sorted(found.items())
+    ]
+
+
+def _read(folder: Path, name: str, _: LoadOptions) -> Parts:
+    return read_planetoid(folder, name)
 
 
 def read_planetoid(folder: Path, name: str) -> Parts:
