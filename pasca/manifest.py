@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from engines.graph import Graph
+from engines.graph import Graph, class_counts
 from pasca.atomic import write_json
 from pasca.plain import plain
 from pasca.runs import MANIFEST_FILE
@@ -89,6 +89,11 @@ def data_statement(graph: Graph | None, source: str) -> dict[str, Any]:
         "structure_checksum": graph.structure_checksum,
         "num_nodes": graph.num_nodes,
         "num_edges": graph.num_edges,
+        "num_isolated": graph.num_isolated,
+        "num_labelled": graph.num_labelled,
+        "adjacency_entries": int(graph.adjacency.nnz),
+        "directed": graph.directed,
+        "weighted": graph.weighted,
         "num_features": graph.num_features,
         "num_classes": graph.num_classes,
         "class_names": list(graph.class_names),
@@ -97,6 +102,10 @@ def data_statement(graph: Graph | None, source: str) -> dict[str, Any]:
             "train": int(graph.split.train.size),
             "validation": int(graph.split.validation.size),
             "test": int(graph.split.test.size),
+            # Not of the test part: a search has no business with test labels.
+            "classes": {
+                part: class_counts(graph, getattr(graph.split, part)).tolist() for part in ("train", "validation")
+            },
         },
         "notes": list(graph.notes),
     }

@@ -41,7 +41,7 @@ class Trainer(Protocol):
         ...
 
     def test_scores(self, trained: Any) -> ArrayLike:
-        """Scores on the test nodes, (S,). The only place that reads test labels."""
+        """Scores on the test nodes, (S,). It alone reads test labels, and `confusion` where there is one."""
         ...
 
     def known_of(self, design: Any) -> dict[str, float]:
@@ -108,10 +108,19 @@ def retrain(
                 val_errors=tuple(map(float, trained.val_errors)),
                 test_scores=scores,
                 seconds=clock() - began,
-                details=trained.details,
+                details={**trained.details, **_confusions(trainer, trained, test)},
                 known=trainer.known_of(design),
             )
         )
     if waiting:
         progress.retraining("", len(waiting), len(waiting))
     return []
+
+
+def _confusions(trainer: Trainer, trained: Any, test: bool) -> dict[str, Any]:
+    """Confusion matrices for the report, over all seeds; none where a trainer of one's own does not tell them."""
+    confusion = getattr(trainer, "confusion", None)
+    if confusion is None:
+        return {}
+    parts = ("validation", "test") if test else ("validation",)
+    return {"confusion": {part: plain(confusion(trained, part)) for part in parts}}

@@ -116,6 +116,19 @@ class StudyRecord(Generic[D]):
         """Every trial so far, running ones included."""
         return self._history
 
+    def intervals(self) -> dict[int, tuple[float, float | None]]:
+        """Start and end of each trial by number, in seconds since 1970; the end is None while it is running."""
+        with storage_errors(f"cannot read {self._where}", RunError):
+            stored = self._storage.get_all_trials(self._study_id, deepcopy=False)
+        return {
+            trial.number: (
+                trial.datetime_start.timestamp(),
+                None if trial.datetime_complete is None else trial.datetime_complete.timestamp(),
+            )
+            for trial in stored
+            if trial.datetime_start is not None
+        }
+
     def start(self, design: D, seeds: Sequence[int], details: Mapping[str, Any]) -> Trial[D]:
         """Record a new running trial, in one transaction.
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from engines.evaluation.costs import Sizes, cost_of, cost_table
 from engines.evaluation.hop_cache import HopCache
 from engines.evaluation.inference import post_process, stack_rows, transform
-from engines.evaluation.metrics import check_metric, score
+from engines.evaluation.metrics import check_metric, confusion, score
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe
 from engines.evaluation.threads import set_threads
@@ -178,7 +178,7 @@ class LocalEvaluator:
         return TrainedDesign(design, tuple(seeds), trained, self.normaliser, errors, details)
 
     def test_scores(self, trained: TrainedDesign) -> NDArray[np.float64]:
-        """Scores on the test nodes, (S,). The only place that reads test labels; for designs already chosen.
+        """Scores on the test nodes, (S,). It and `confusion` alone read test labels; for designs already chosen.
 
         Raises:
             GraphError: the split has no test nodes.
@@ -186,6 +186,14 @@ class LocalEvaluator:
         if self.graph.split.test.size == 0:
             raise GraphError(f"the test part of split {self.graph.split.name!r} of {self.graph.name} is empty")
         return self._scores(trained.design, trained.trained, self.graph.split.test)
+
+    def confusion(self, trained: TrainedDesign, part: Literal["validation", "test"]) -> NDArray[np.int64]:
+        """How often nodes of each class (row) were taken for each class (column), (C, C), over all repeats.
+
+        `test` reads test labels, as `test_scores` does.
+        """
+        nodes: Nodes = getattr(self.graph.split, part)
+        return confusion(self._probabilities(trained.design, trained.trained, nodes), self.graph.labels[nodes])
 
     def probabilities(self, trained: TrainedDesign) -> NDArray[np.float32]:
         """Class probabilities of all nodes from each repeat, (S, N, C)."""

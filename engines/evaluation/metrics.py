@@ -43,6 +43,23 @@ def score(metric: str, probabilities: NDArray[np.floating[Any]], labels: NDArray
     raise ObjectiveError(f"unknown metric {metric!r}; choose from: {', '.join(METRICS)}")
 
 
+def confusion(probabilities: NDArray[np.floating[Any]], labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How often nodes of each class were taken for each class.
+
+    Args:
+        probabilities: (S, n, C), one prediction a repeat.
+        labels: (n,) in 0..C-1.
+    Returns:
+        (C, C) counts over all repeats; row i holds the nodes of class i, column j those taken for j.
+    """
+    S, _, C = probabilities.shape
+    predicted = probabilities.argmax(axis=2)
+    cells = (labels[None, :] * C + predicted).reshape(-1)
+    counts: NDArray[np.int64] = np.bincount(cells, minlength=C * C).reshape(C, C)
+    assert counts.sum() == S * labels.size
+    return counts
+
+
 def _roc_auc(probabilities: NDArray[np.floating[Any]], labels: NDArray[np.int64]) -> float:
     present = np.unique(labels)
     if present.size < 2:

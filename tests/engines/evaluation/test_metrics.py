@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.evaluation.metrics import check_metric, score
+from engines.evaluation.metrics import check_metric, confusion, score
 from engines.graph import Graph, Split, undirected
 from search_space.errors import GraphError, ObjectiveError, ShapeError
 
@@ -68,6 +68,12 @@ def test_a_perfect_predictor_has_score_one_and_shapes_are_not_broadcast() -> Non
     assert score("accuracy", sure([0, 1, 1, 0], 2), labels) == 1.0
     with pytest.raises(ShapeError, match=r"probabilities \(n, C\) and labels \(n,\)"):
         score("accuracy", sure([0, 1, 1, 0], 2), labels[:, None])
+
+
+def test_confusion_counts_rows_by_truth_and_columns_by_prediction_over_all_repeats() -> None:
+    labels = np.asarray([0, 0, 1, 2])
+    repeats = np.stack((sure([0, 1, 1, 2], 4), sure([0, 0, 1, 3], 4)))
+    assert confusion(repeats, labels).tolist() == [[3, 1, 0, 0], [0, 2, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]]
 
 
 def test_nothing_to_score_is_refused() -> None:
