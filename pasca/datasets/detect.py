@@ -9,6 +9,10 @@ from pasca.datasets.arrays import Npz
 from pasca.datasets.candidates import Candidate
 from pasca.datasets.csr_npz import is_csr_npz, read_csr_npz
 from pasca.datasets.digits import read_digits
+from pasca.datasets.geom_txt import find_geom_txt
+from pasca.datasets.hetero_npz import is_hetero_npz, read_hetero_npz
+from pasca.datasets.linqs import find_linqs
+from pasca.datasets.musae import find_musae
 from pasca.datasets.options import LoadOptions
 from pasca.datasets.parts import Parts
 from pasca.datasets.plain_sets import explicit, find_plain, resolve
@@ -98,7 +102,7 @@ def _with_companions(folder: Path, edges: Path, candidates: list[Candidate], opt
 def find(folder: Path) -> list[Candidate]:
     """Every data set of a folder that some reader recognises, none of them read."""
     found: list[Candidate] = []
-    for finder in (find_planetoid, _find_npz):
+    for finder in (find_planetoid, _find_npz, find_geom_txt, find_musae, find_linqs):
         found += finder(folder)
     taken = {path for candidate in found for path in candidate.files}
     return found + find_plain(folder, taken)
@@ -117,6 +121,8 @@ def _of_npz(path: Path) -> Candidate | None:
         return Candidate(path.name, (path,), partial(_read_damaged, path), (path.stem,))
     if is_csr_npz(keys):
         return Candidate(path.name, (path,), lambda _: read_csr_npz(path), (path.stem,))
+    if is_hetero_npz(keys):
+        return Candidate(path.name, (path,), lambda _: read_hetero_npz(path), (path.stem,))
     return None
 
 

@@ -93,13 +93,16 @@ class EdgeTable:
         return where
 
 
-def read_edge_table(file: TextFile, options: LoadOptions) -> EdgeTable:
+def read_edge_table(file: TextFile, options: LoadOptions, *, header: bool | None = None) -> EdgeTable:
     """Read an edge list: two columns of ends; a column called weight, or a third one without a name, weighs.
 
+    Args:
+        header: whether the first row names the columns, where the format says so.
     Raises:
         DataError: fewer than two columns, an end without an id, a weight that is no number.
     """
-    table = read_table(file, options.encoding, options.header, lambda name, i: not _is_weight(name, i))
+    named = options.header if header is None else header
+    table = read_table(file, options.encoding, named, lambda name, i: not _is_weight(name, i))
     if len(table.columns) < 2:
         raise DataError(
             f"{file}: an edge list has two columns of node ids, found {len(table.columns)}; is the delimiter one of "
