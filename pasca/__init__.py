@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pasca.config import RunConfig
     from pasca.datasets import load
     from pasca.fronts import Front
+    from pasca.model import Model, load_model
     from pasca.results import Study
     from pasca.searching import search
     from search_space.architecture import Architecture
@@ -36,6 +37,7 @@ _HOMES = {
     "Front": "pasca.fronts",
     "Graph": "engines.graph",
     "InputError": "search_space.errors",
+    "Model": "pasca.model",
     "Objective": "engines.objectives",
     "Outcome": "engines.trial",
     "PascaError": "search_space.errors",
@@ -49,6 +51,7 @@ _HOMES = {
     "Trial": "engines.trial",
     "TrialFailure": "search_space.errors",
     "load": "pasca.datasets",
+    "load_model": "pasca.model",
     "parse_bound": "engines.objectives",
     "search": "pasca.searching",
 }
@@ -60,6 +63,7 @@ __all__ = [
     "Front",
     "Graph",
     "InputError",
+    "Model",
     "Objective",
     "Outcome",
     "PascaError",
@@ -73,6 +77,7 @@ __all__ = [
     "Trial",
     "TrialFailure",
     "load",
+    "load_model",
     "parse_bound",
     "search",
 ]

@@ -18,7 +18,9 @@ import typer
 from pasca import __version__
 from pasca.commands.answer import Answer, Stopped
 from pasca.commands.evaluate import evaluate
+from pasca.commands.export import export
 from pasca.commands.front import front
+from pasca.commands.predict import predict
 from pasca.commands.runs import runs
 from pasca.commands.search import search
 from pasca.interrupts import terminations_raised
@@ -27,13 +29,12 @@ from search_space.errors import InputError, PascaError
 
 app = typer.Typer(
     name="pasca",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (search, front, evaluate, runs):
+for _command in (search, front, export, predict, evaluate, runs):
     app.command()(_command)
 
 
@@ -62,11 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             logging.getLogger(name).setLevel(logging.DEBUG)
     try:
         with terminations_raised():
-            answer = app(given, prog_name="pasca", standalone_mode=False)
+            answer = app(given or ["--help"], prog_name="pasca", standalone_mode=False)
             if isinstance(answer, Answer):
                 _print(answer)
             # typer hands back an exit code where a command was left early: after --help, --version or Ctrl-C.
-            return answer if isinstance(answer, int) else 0
+            return answer if isinstance(answer, int) and given else 0 if given else 2
     except BrokenPipeError:
         # The reader of stdout has gone; what is still buffered must not raise again when Python ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

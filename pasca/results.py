@@ -13,18 +13,22 @@ from engines.history import History
 from engines.objectives import OBJECTIVES, Bound, Objective, parse_bound
 from engines.search.reference import reference_point
 from engines.trial import Trial
+from pasca.config import RunConfig
 from pasca.databases import open_sqlite, open_url
-from pasca.fronts import Front, make_front
+from pasca.fronts import Front, make_front, trial_row
 from pasca.manifest import read_manifest
 from pasca.picking import pick
 from pasca.runs import STUDY_FILE, find_run, is_held
 from pasca.studies import Retrained, StudyRecord
+from pasca.working_time import working_seconds
 from search_space.architecture import Architecture
 from search_space.classics import CLASSICS
-from search_space.errors import DesignError
+from search_space.errors import DesignError, RunError
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
+
+    from pasca.effects import Effects
 
 
 class Study:
@@ -88,6 +92,42 @@ class Study:
         """Every trial, in the order of their numbers."""
         return self._record.history()
 
+    def working_seconds(self) -> dict[int, float]:
+        """How long the search had worked when each trial ended, pauses left out; see `pasca.working_time`."""
+        return working_seconds(self.history, self._record.intervals())
+
+    def in_order_of_ending(self) -> list[Trial[Any]]:
+        """The finished trials, first ended first."""
+        ended = self.working_seconds()
+        finished = [trial for trial in self.history if trial.finished]
+        return sorted(finished, key=lambda trial: (ended.get(trial.number, 0.0), trial.number))
+
+    def readings(self) -> list[dict[str, Any]]:
+        """Every occasion on which test labels were read: its time and the designs."""
+        return self._record.readings()
+
+    def effects(self) -> tuple[Effects, ...]:
+        """What each choice of the space did to each objective; see `pasca.effects`.
+
+        Raises:
+            RunError: the run searched a space of its own, or has too few trials.
+        """
+        from pasca.effects import run_effects
+
+        return run_effects(self)
+
+    def report(self, path: str | os.PathLike[str] | None = None, **options: Any) -> Path:
+        """Write the run as one HTML page that needs no network; options as of `pasca.reporting.write_report`.
+
+        Args:
+            path: of the page; `report.html` in the run's folder when None.
+        Returns:
+            The page's path.
+        """
+        from pasca.reporting import write_report
+
+        return write_report(self, path, **options)
+
     def retrained(self) -> dict[str, Retrained]:
         """Designs trained again with fresh seeds after the search, by text form."""
         return self._record.retrained()
@@ -120,6 +160,108 @@ class Study:
             RunError, DesignError: nothing matches.
         """
         return pick(rule, self.history, self.objectives, self._bounds(at_most), self.name)
+
+    def export(
+        self,
+        rule: str = "knee",
+        *,
+        out: str | os.PathLike[str] | None = None,
+        at_most: str | Iterable[str] = (),
+        ensemble: bool = False,
+        device: str | None = None,
+        threads: int | None = None,
+    ) -> Path:
+        """Train the picked design and write it as a model folder, which `pasca.load_model` reads.
+
+        It is trained with the seeds that gave the recorded figures: those of the retraining, or of the search where
+        the design was not retrained. Test labels are not read.
+
+        Args:
+            rule, at_most: as in `pick`.
+            out: the folder to write; `model-ID` in the run's folder when None.
+            ensemble: export the networks of all seeds instead of the best one by validation.
+            device, threads: in place of the run's.
+        Returns:
+            The folder.
+        Raises:
+            RunError: nothing matches, the folder exists, or the data is not what the run was searched on.
+            StorageError: it could not be written; nothing is left behind.
+            TrialFailure: it could not be trained.
+        """
+        from pasca.export import export_design
+
+        trial = self.pick(rule, at_most)
+        folder = self.folder / f"model-{trial.number}" if out is None else Path(out)
+        if os.path.lexists(folder):
+            raise RunError(f"{folder} exists already; give another folder with --out or remove it")
+        again = self.retrained().get(str(trial.design))
+        seeds = trial.seeds if again is None or again.reason is not None else again.seeds
+        evaluator = self._local_evaluator(device, threads)
+        row = trial_row(trial, self.retrained()).as_mapping(evaluator.recipe.metric)
+        figures = ("val_error", "inference_seconds", "test_accuracy", "test_score", "retrained_val_error")
+        return export_design(
+            evaluator.train(trial.design, seeds),
+            evaluator.graph,
+            evaluator.recipe,
+            folder,
+            metrics={name: row[name] for name in figures if row[name] is not None},
+            protocol={
+                "run": self.name,
+                "pick": rule,
+                "split": evaluator.graph.split.name,
+                "search_seeds": list(trial.seeds),
+                "training_seeds": list(seeds),
+                "val_error": "mean over the seeds of the search, which chose by it",
+                "test": "mean and deviation over fresh seeds, measured once after the search",
+                "test_readings": len(self._record.readings()),
+            },
+            ensemble=ensemble,
+        )
+
+    def export_architecture(
+        self, rule: str = "knee", *, out: str | os.PathLike[str] | None = None, at_most: str | Iterable[str] = ()
+    ) -> Path:
+        """Write the picked design alone as JSON, which `pasca evaluate` takes on any graph; returns the file.
+
+        Raises:
+            RunError: nothing matches, or the file exists.
+        """
+        from pasca.export import write_design
+
+        trial = self.pick(rule, at_most)
+        path = self.folder / f"design-{trial.number}.json" if out is None else Path(out)
+        if os.path.lexists(path):
+            raise RunError(f"{path} exists already; give another file with --out or remove it")
+        return write_design(trial.design, path)
+
+    def _local_evaluator(self, device: str | None, threads: int | None) -> Any:
+        """The search's own evaluator, or one like it on the same data."""
+        from engines.evaluation.recipe import Recipe
+        from pasca.datasets import load
+        from pasca.problems import make_local_evaluator
+        from pasca.progress import Silence
+
+        if self.manifest["identity"].get("recipe") is None:
+            raise RunError(
+                f"run {self.name} was searched with an evaluator of its own, so pasca cannot train its designs"
+            )
+        if self._evaluator is not None and device is None and threads is None:
+            return self._evaluator
+        stored = {name: value for name, value in self.manifest["config"].items() if name not in ("run", "out")}
+        changed = {name: value for name, value in (("device", device), ("threads", threads)) if value is not None}
+        config = RunConfig().with_settings(stored, f"the manifest of {self.folder}").with_settings(changed)
+        graph = load(config.data, **config.load) if self._graph is None else self._graph
+        if graph.checksum != self.manifest["identity"]["data"]:
+            raise RunError(
+                f"{config.data} is no longer the data that run {self.name} was searched on; restore it first"
+            )
+        return make_local_evaluator(
+            config,
+            graph,
+            Recipe.from_mapping(self.manifest["identity"]["recipe"]),
+            self.manifest.get("stage_times"),
+            Silence(),
+        )
 
     def _bounds(self, at_most: str | Iterable[str]) -> tuple[Bound, ...]:
         texts = (at_most,) if isinstance(at_most, str) else tuple(at_most)

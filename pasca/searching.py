@@ -17,7 +17,7 @@ from engines.trial import Status, Trial
 from pasca.config import RunConfig
 from pasca.databases import find_study, open_url
 from pasca.manifest import check_identity, data_statement, environment, now, read_manifest, write_manifest
-from pasca.problems import Problem, keep_times, make_problem, space_statement
+from pasca.problems import Problem, keep_times, make_problem
 from pasca.progress import Progress, Silence
 from pasca.results import Study, open_storage
 from pasca.retraining import retrain
@@ -304,8 +304,6 @@ class _Search:
             "identity": dict(problem.identity),
             "data": data_statement(problem.graph, config.data),
             "metric": problem.metric,
-            "space": space_statement(problem.space),
-            "recipe": problem.recipe,
             "seeds": {"trials": list(self.seeds), "retraining": list(self.fresh_seeds)},
             "extents": {name: list(pair) for name, pair in self.extents.items()},
             "threads": getattr(problem.evaluator, "threads", None),

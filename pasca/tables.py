@@ -15,11 +15,12 @@ if TYPE_CHECKING:
 
 _TITLES = {
     "inference_seconds": "time",
-    "parameters": "parameters",
+    "parameters": "params",
     "macs": "MACs",
-    "peak_memory_bytes": "peak memory",
+    "peak_memory_bytes": "memory",
 }
-_METRICS = {"accuracy": "test accuracy", "macro-f1": "test macro-F1", "roc-auc": "test ROC-AUC"}
+_METRICS = {"accuracy": "test acc", "macro-f1": "test F1", "roc-auc": "test AUC"}
+_KNEE = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Cells:
         for j, title in enumerate(self.titles):
             table.add_column(Text(title), justify="right" if j in self.numbers else "left", overflow="fold")
         for row in self.rows:
-            table.add_row(*(Text(visible(cell)) for cell in row), style="bold" if "knee" in row else None)
+            table.add_row(*(Text(visible(cell)) for cell in row), style="bold" if row[0].endswith(_KNEE) else None)
         return table
 
 
@@ -62,16 +63,21 @@ def front_cells(front: Front, rows: Sequence[Row]) -> Cells:
     costs = dict.fromkeys(o.name for o in front.objectives if o.name != "val_error")
     costs.update(dict.fromkeys(("parameters",)) if any("parameters" in row.values for row in rows) else {})
     tested = any(row.test_score for row in rows)
-    titles = ["id", "design", "val error", *([_METRICS.get(front.metric, "test score")] if tested else [])]
+    titles = ["id", "design", "val err %", *([f"{_METRICS.get(front.metric, 'score')} %"] if tested else [])]
     titles += [_TITLES.get(name, name) for name in costs]
     cells = []
     for row in rows:
         error = row.values.get("val_error")
-        line = [str(row.id), row.design, spread_text(None if error is None else Spread(error, row.val_error_std))]
-        line += [spread_text(row.test_score)] if tested else []
+        # Percent signs and the word for the knee are left to titles and legend, so that a usual front fits 80 columns.
+        line = [f"{row.id}{_KNEE if row.knee else ''}", row.design]
+        line.append(percent(None if error is None else Spread(error, row.val_error_std)))
+        line += [percent(row.test_score)] if tested else []
         line += [value_text(name, row.values.get(name)) for name in costs]
-        cells.append((*line, "knee" if row.knee else (row.note or "")))
-    return Cells((*titles, ""), tuple(cells), frozenset(range(2, len(titles))))
+        cells.append((*line, row.note or ""))
+    numbers = frozenset(range(2, len(titles)))
+    if not any(row.note for row in rows):
+        return Cells(tuple(titles), tuple(line[:-1] for line in cells), numbers)
+    return Cells((*titles, ""), tuple(cells), numbers)
 
 
 def front_lines(front: Front) -> list[str | Cells]:
@@ -113,11 +119,11 @@ def evaluation_lines(found: Mapping[str, Any]) -> list[str | Cells]:
     """What there is to say of one evaluated design; see `pasca.evaluation`."""
 
     def spread(value: Mapping[str, Any] | None) -> str:
-        return spread_text(None if value is None else Spread(value["mean"], value["std"]))
+        return percent(None if value is None else Spread(value["mean"], value["std"]))
 
-    rows = [("validation error", spread(found["val_error"]))]
+    rows = [("val err %", spread(found["val_error"]))]
     if found["test_score"] is not None:
-        rows.append((_METRICS.get(found["metric"], "test score"), spread(found["test_score"])))
+        rows.append((f"{_METRICS.get(found['metric'], 'score')} %", spread(found["test_score"])))
     known = ("inference_seconds", "parameters", "macs", "peak_memory_bytes")
     rows += [(_TITLES[name], value_text(name, found[name])) for name in known if name in found]
     return [f"{found['design']} on {found['data']}, {len(found['seeds'])} seeds", Cells(("", ""), tuple(rows))]
@@ -129,21 +135,22 @@ def _protocol(front: Front) -> list[str]:
     if not seeds:
         return []
     count = ", ".join(map(str, sorted(seeds)))
-    lines = [f"val error of front designs: mean ± deviation over the {count} seeds of the search, which chose by it"]
+    lines = [f"{_KNEE} the knee of the front"] if any(row.knee for row in front.rows) else []
+    lines.append(f"val err of front designs: mean ± deviation over the {count} seeds of the search, which chose by it")
     if front.num_test_readings:
-        again = (
-            "" if front.num_test_readings == 1 else f"; test labels were read on {front.num_test_readings} occasions"
+        read = "once" if front.num_test_readings == 1 else f"on {front.num_test_readings} occasions"
+        lines.append(
+            f"test figures: mean ± deviation over {front.retraining_seeds} fresh seeds; test labels read {read}"
         )
-        lines.append(f"test figures: mean ± deviation over {front.retraining_seeds} fresh seeds{again}")
     return lines
 
 
-def spread_text(spread: Spread | None) -> str:
-    """Percent with deviation: `18.2 ± 0.3 %`."""
+def percent(spread: Spread | None) -> str:
+    """A fraction in percent, with its deviation: `18.2 ± 0.3`."""
     if spread is None:
         return "-"
     deviation = "" if spread.std is None else f" ± {100 * spread.std:.1f}"
-    return f"{100 * spread.mean:.1f}{deviation} %"
+    return f"{100 * spread.mean:.1f}{deviation}"
 
 
 def value_text(name: str, value: float | None) -> str:

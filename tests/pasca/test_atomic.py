@@ -70,9 +70,13 @@ def test_a_folder_appears_with_everything_in_it(tmp_path: Path) -> None:
 
 
 def test_an_error_leaves_no_folder(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="halfway"), new_folder(tmp_path / "out") as folder:
-        (folder / "a").write_text("x")
-        raise ValueError("halfway")
+    def stop_halfway() -> None:
+        with new_folder(tmp_path / "out") as folder:
+            (folder / "a").write_text("x")
+            raise ValueError("halfway")
+
+    with pytest.raises(ValueError, match="halfway"):
+        stop_halfway()
     assert os.listdir(tmp_path) == []
 
 

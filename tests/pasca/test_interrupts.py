@@ -10,25 +10,28 @@ import pytest
 from pasca.interrupts import Terminated, held_back, terminations_raised
 
 
-def test_an_interrupt_waits_until_the_block_has_ended() -> None:
-    done = []
-    with pytest.raises(KeyboardInterrupt), held_back():
-        os.kill(os.getpid(), signal.SIGINT)
+def kill_self(signal_number: int, done: list[str]) -> None:
+    with held_back():
+        os.kill(os.getpid(), signal_number)
         done.append("written")
+
+
+def test_an_interrupt_waits_until_the_block_has_ended() -> None:
+    done: list[str] = []
+    with pytest.raises(KeyboardInterrupt):
+        kill_self(signal.SIGINT, done)
     assert done == ["written"]
 
 
 def test_a_termination_is_raised_like_an_interrupt() -> None:
     with pytest.raises(Terminated), terminations_raised():
-        os.kill(os.getpid(), signal.SIGTERM)
-        signal.pause()
+        signal.raise_signal(signal.SIGTERM)
 
 
 def test_a_termination_waits_too() -> None:
-    done = []
-    with pytest.raises(Terminated), terminations_raised(), held_back():
-        os.kill(os.getpid(), signal.SIGTERM)
-        done.append("written")
+    done: list[str] = []
+    with pytest.raises(Terminated), terminations_raised():
+        kill_self(signal.SIGTERM, done)
     assert done == ["written"]
 
 

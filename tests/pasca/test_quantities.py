@@ -12,9 +12,21 @@ from search_space.errors import ConfigError
 
 @pytest.mark.parametrize(
     ("written", "seconds"),
-    [(90, 90.0), (0.5, 0.5), ("90", 90.0), ("90s", 90.0), ("10m", 600.0), ("10 min", 600.0), ("1h30m", 5400.0)]
-    + [("1h 30m", 5400.0), ("1.5h", 5400.0), ("250ms", 0.25), ("2d", 172800.0), ("1E2", 100.0)],
-)  # fmt: skip
+    [
+        (90, 90.0),
+        (0.5, 0.5),
+        ("90", 90.0),
+        ("90s", 90.0),
+        ("10m", 600.0),
+        ("10 min", 600.0),
+        ("1h30m", 5400.0),
+        ("1h 30m", 5400.0),
+        ("1.5h", 5400.0),
+        ("250ms", 0.25),
+        ("2d", 172800.0),
+        ("1E2", 100.0),
+    ],
+)
 def test_a_duration_is_read(written: Any, seconds: float) -> None:
     assert parse_seconds(written) == pytest.approx(seconds)
 

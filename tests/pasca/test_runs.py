@@ -45,7 +45,8 @@ def test_a_name_is_a_folder_below_results_and_a_path_is_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", ".", "..", "a/b", "/a", "../a", "a\\b", "-a", ".hidden", "a b", "a\n", "reference", "ä", "x" * 101, "a;b"]
+    "name",
+    ["", ".", "..", "a/b", "/a", "../a", "a\\b", "-a", ".hidden", "a b", "a\n", "reference", "ä", "x" * 101, "a;b"],
 )
 def test_a_name_that_is_not_plain_is_refused(name: str) -> None:
     with pytest.raises(RunError) as refusal:
@@ -64,13 +65,16 @@ def test_a_fresh_name_tells_data_and_time_and_counts_up() -> None:
     assert fresh_name("cora", NOON) == "cora-20240506-120000-2"
 
 
-@pytest.mark.parametrize("data", ["<img src=x onerror=alert(1)>", "../../etc", "a b", "", "[red]x[/red]", "x" * 300, "ä"])
+@pytest.mark.parametrize(
+    "data", ["<img src=x onerror=alert(1)>", "../../etc", "a b", "", "[red]x[/red]", "x" * 300, "ä"]
+)
 def test_a_fresh_name_is_plain_whatever_the_data_is_called(data: str) -> None:
     assert run_folder(fresh_name(data), None).parent == Path("results")
 
 
 @pytest.mark.parametrize(
-    ("data", "label"), [("digits", "digits"), ("/graphs/cora", "cora"), ("graphs/a.npz", "a"), ("g/cora:tiny", "cora-tiny")]
+    ("data", "label"),
+    [("digits", "digits"), ("/graphs/cora", "cora"), ("graphs/a.npz", "a"), ("g/cora:tiny", "cora-tiny")],
 )
 def test_data_has_a_short_name(data: str, label: str) -> None:
     assert data_label(data) == label
@@ -86,7 +90,7 @@ def test_a_run_is_found_by_name_and_by_path() -> None:
 
 def test_a_missing_run_lists_those_there_are() -> None:
     make_run(Path("results/one"))
-    with pytest.raises(RunError, match="no run 'two'.*runs here: one"):
+    with pytest.raises(RunError, match=r"no run 'two'.*runs here: one"):
         find_run("two")
 
 
