@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,37 +12,14 @@ from numpy.typing import NDArray
 
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe
-from engines.graph import Features, Graph
+from engines.graph import Features, Graph, Nodes
+from pasca.predictions import Predictions, write_predictions
 from pasca.runtime import DESCRIPTION_FILE, WEIGHTS_FILE, match_columns, read_description
 from search_space.architecture import Architecture
 from search_space.errors import InputError, ModelError
 
 if TYPE_CHECKING:
     from search_space.assembly import Network
-
-
-_ROWS_WRITTEN = 8192
-"""Rows of a CSV that are text in memory at a time."""
-
-
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """What a model says of n nodes; row i of every part belongs to one node.
-
-    Attributes:
-        node_ids: (n,) original ids as the source spells them; node numbers where it has none.
-        labels: (n,) the most probable class as text, ties to the class listed first.
-        probabilities: (n, C) float32; rows sum to one.
-        class_names: the C classes, in the order of the columns.
-    """
-
-    node_ids: NDArray[np.str_]
-    labels: NDArray[np.str_]
-    probabilities: NDArray[np.float32]
-    class_names: tuple[str, ...]
-
-    def __len__(self) -> int:
-        return len(self.labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,21 +49,38 @@ class Model:
     network: Network
     description: Mapping[str, Any] = field(default_factory=dict)
 
-    def predict(self, graph: Graph) -> Predictions:
-        """Classify the nodes of a graph: that of the training, one that grew, or another with the same features.
+    def predict(self, graph: Graph, nodes: Nodes | Sequence[int] | None = None) -> Predictions:
+        """Classify nodes of a graph: that of the training, one that grew, or another with the same features.
 
         Nothing is fitted anew; degrees and triangle counts are those of the graph given. Its labels and split are not
         read and need not exist. Feature columns are matched by name, in any order, when both sides have names;
         otherwise they are counted.
 
+        Args:
+            nodes: (n,) node numbers in the order wanted, or None for all. With numbers, features are read only where
+                the design's steps reach, and probabilities are the same up to rounding (1e-6).
         Raises:
-            ModelError: features do not fit, or edges are of another kind (directed, weighted) than in training.
+            ModelError: features do not fit, edges are of another kind (directed, weighted) than in training, or a
+                node number is not in the graph.
         """
         from engines.evaluation.inference import classify
+        from engines.evaluation.neighbourhood import classify_nodes
 
         self._check_edges(graph)
-        features = self.normaliser.apply(self._columns(graph))
-        return self._predictions(classify(self.design, self.network, graph.adjacency, features), graph.original_ids())
+        columns = match_columns(
+            self.num_features, self.feature_names, graph.num_features, graph.feature_names, graph.name
+        )
+
+        def features(rows: Nodes | slice) -> NDArray[np.float32]:
+            read: Features = graph.features[rows]
+            return self.normaliser.apply(read if columns is None else read[:, columns])
+
+        ids = graph.original_ids()
+        if nodes is None:
+            return self._predictions(classify(self.design, self.network, graph.adjacency, features(slice(None))), ids)
+        chosen = _node_numbers(nodes, graph)
+        repeats = classify_nodes(self.design, self.network, graph.adjacency, features, chosen)
+        return self._predictions(repeats, ids[chosen])
 
     def _check_edges(self, graph: Graph) -> None:
         for what, trained, given in (
@@ -99,14 +91,8 @@ class Model:
                 kinds = (what, f"un{what}")
                 raise ModelError(
                     f"the model was trained on {kinds[not trained]} edges, but those of {graph.name} are "
-                    f"{kinds[not given]}; read the graph the same way (--{kinds[not trained]})"
+                    f"{kinds[not given]}; read the graph with {what}={trained}"
                 )
-
-    def _columns(self, graph: Graph) -> Features:
-        columns = match_columns(
-            self.num_features, self.feature_names, graph.num_features, graph.feature_names, graph.name
-        )
-        return graph.features if columns is None else graph.features[:, columns]
 
     def _predictions(self, repeats: NDArray[np.float32], node_ids: NDArray[np.str_]) -> Predictions:
         """From (S, n, C) probabilities."""
@@ -159,31 +145,15 @@ def _assemble(description: Mapping[str, Any], weights: bytes) -> Model:
     )
 
 
-def write_predictions(predictions: Predictions, path: str | Path, *, probabilities: bool = True) -> Path:
-    """Write predictions as CSV: `id`, `label`, and unless left out one column `p_CLASS` for each class.
+def _node_numbers(nodes: Nodes | Sequence[int], graph: Graph) -> Nodes:
+    """Check node numbers; returns (n,) int64."""
+    numbers = np.asarray(nodes)
+    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iu":
+        raise ModelError(f"nodes are a list of at least one node number, got {numbers.dtype} of shape {numbers.shape}")
+    wrong = numbers[(numbers < 0) | (numbers >= graph.num_nodes)]
+    if wrong.size:
+        raise ModelError(f"{graph.name} has nodes 0 to {graph.num_nodes - 1}, got {wrong[0]}")
+    return numbers.astype(np.int64)
 
-    Ids and labels stand as the source spells them, quoted where they hold a comma, a quote or a line break.
-    Probabilities have the fewest digits that give back the same float32.
 
-    Raises:
-        StorageError: it could not be written; an earlier file of that name is untouched.
-    """
-    import pyarrow as pa
-
-    from pasca.atomic import new_file
-
-    header = ["id", "label", *(f"p_{name}" for name in predictions.class_names if probabilities)]
-    target = Path(path)
-    with new_file(target) as file, io.StringIO() as text:
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
-        for first in range(0, len(predictions), _ROWS_WRITTEN):
-            rows = slice(first, first + _ROWS_WRITTEN)
-            columns = [predictions.node_ids[rows].tolist(), predictions.labels[rows].tolist()]
-            if probabilities:
-                columns += [pa.array(c).cast(pa.string()).to_pylist() for c in predictions.probabilities[rows].T.copy()]
-            writer.writerows(zip(*columns, strict=True))
-            file.write(text.getvalue().encode())
-            text.seek(0)
-            text.truncate()
-    return target
+__all__ = ["Model", "Predictions", "load_model", "write_predictions"]

@@ -226,7 +226,8 @@ class RuntimeModel:
             raise ModelError(f"features have {features.shape[1]} columns but {len(names)} names")
         columns = match_columns(self.num_features, self.feature_names, features.shape[1], names, "features")
         dense = features if isinstance(features, np.ndarray) else features.toarray()
-        dense = np.array(dense if columns is None else dense[:, columns], dtype=np.float32, order="C")
+        with np.errstate(over="ignore"):  # what is past float32 becomes infinite and is refused below
+            dense = np.array(dense if columns is None else dense[:, columns], dtype=np.float32, order="C")
         if not np.isfinite(dense).all():
             raise ModelError("features hold values that are NaN, infinite or past float32; clean or fill them")
         _normalise(dense, self.description["normalisation"])

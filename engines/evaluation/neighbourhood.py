@@ -1,0 +1,82 @@
+"""Inference for some nodes: only their neighbourhood's features are read, and the answer is that of the whole graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from engines.evaluation.inference import post_process, transform
+from engines.evaluation.propagation import propagate_step
+from engines.graph import Nodes
+from search_space.architecture import Architecture
+from search_space.assembly import Network
+from search_space.graph_operators import graph_operator
+
+
+def classify_nodes(
+    design: Architecture,
+    network: Network,
+    adjacency: sparse.csr_array,
+    read_features: Callable[[Nodes], NDArray[np.float32]],
+    nodes: Nodes,
+) -> NDArray[np.float32]:
+    """Class probabilities of some nodes.
+
+    Matrices are built from the whole adjacency, so degrees and triangle counts are those of the whole graph. Rows are
+    then cut down to the nodes that the design's steps reach. Rows at the rim of that neighbourhood miss neighbours and
+    come out wrong, but no wrong value has steps enough left to travel to a node that was asked for.
+
+    Args:
+        network: trained for S repeats, on the CPU.
+        adjacency: (N, N) as in a Graph.
+        read_features: given ascending node numbers (m,), returns their normalised features (m, F); called once.
+        nodes: (n,) node numbers in any order; may repeat.
+    Returns:
+        (S, n, C); each row sums to one.
+    """
+    matrices: dict[str, sparse.csr_array] = {}
+    needed = np.unique(nodes)
+    outputs, post_matrix = needed, None
+    if design.post_aggregator is not None:
+        outputs, post_matrix = _neighbourhood(design.post_aggregator, design.k_post, needed, adjacency, matrices)
+    inputs, pre_matrix = outputs, None
+    if design.pre_aggregator is not None:
+        inputs, pre_matrix = _neighbourhood(design.pre_aggregator, design.k_pre, outputs, adjacency, matrices)
+    matrices.clear()
+    hops = [read_features(inputs)]
+    if design.pre_aggregator is not None and pre_matrix is not None:
+        restart, start = graph_operator(design.pre_aggregator).restart, hops[0]
+        for _ in range(design.k_pre):
+            step = propagate_step(pre_matrix, hops[-1], restart=restart, start=start)
+            hops = [step] if design.message == "none" else [*hops, step]
+    probabilities = transform(network, hops, np.searchsorted(inputs, outputs))
+    if design.post_aggregator is not None and post_matrix is not None:
+        restart = graph_operator(design.post_aggregator).restart
+        probabilities = post_process(probabilities, post_matrix, restart, design.k_post)
+    return probabilities[:, np.searchsorted(outputs, nodes)]
+
+
+def _neighbourhood(
+    aggregator: str, steps: int, nodes: Nodes, adjacency: sparse.csr_array, matrices: dict[str, sparse.csr_array]
+) -> tuple[Nodes, sparse.csr_array]:
+    """Ascending nodes that `steps` steps of the aggregator read for `nodes`, and the matrix between them.
+
+    Args:
+        matrices: built so far, by key; added to.
+    """
+    operator = graph_operator(aggregator)
+    if operator.matrix_key not in matrices:
+        matrices[operator.matrix_key] = operator.matrix(adjacency)
+    matrix = matrices[operator.matrix_key]
+    reached = frontier = nodes
+    for _ in range(steps):
+        frontier = np.setdiff1d(matrix[frontier].indices, reached)
+        if frontier.size == 0:
+            break
+        reached = np.union1d(reached, frontier)
+    between = sparse.csr_array(matrix[reached][:, reached])
+    between.sort_indices()
+    return reached.astype(np.int64), between
