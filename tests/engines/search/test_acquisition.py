@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -37,7 +39,7 @@ def strips(cost: float, mean: float, deviation: float, front: np.ndarray, r1: fl
     """EHVI of one design with known cost, as the design notes write it: costs and errors, smaller is better."""
     t = np.sort(np.append(front[:, 1], [0.0, r2]))
     total = 0.0
-    for left, right in zip(t[:-1], t[1:], strict=True):
+    for left, right in pairwise(t):
         best = min([r1, *front[front[:, 1] <= left, 0]])
         z = (best - mean) / deviation
         psi = (best - mean) * stats.norm.cdf(z) + deviation * stats.norm.pdf(z)
