@@ -1,0 +1,189 @@
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from engines.evaluation.hop_cache import HopCache
+from search_space.errors import ConfigError, ShapeError, StorageError
+
+N, F = 12, 5
+HOP_BYTES = N * F * 4
+PLENTY = 100 * HOP_BYTES
+
+
+def matrix(seed: int) -> sparse.csr_array:
+    rng = np.random.default_rng(seed)
+    return sparse.csr_array(((rng.random((N, N)) < 0.3) * rng.random((N, N))).astype(np.float32))
+
+
+FEATURES = np.random.default_rng(9).standard_normal((N, F), dtype=np.float32)
+MATRICES = {"a": matrix(0), "b": matrix(1)}
+
+
+def dense_hop(key: str, restart: float, k: int) -> Any:
+    current = FEATURES.astype(np.float64)
+    for _ in range(k):
+        current = (1 - restart) * MATRICES[key].toarray() @ current + restart * FEATURES
+    return current
+
+
+@pytest.mark.parametrize("budget", [0, 2 * HOP_BYTES, PLENTY])
+def test_hops_are_the_dense_powers_wherever_they_are_kept(budget: int, tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, budget, tmp_path) as hops:
+        for key, restart, k in [("a", 0.0, 3), ("a", 0.1, 4), ("b", 0.0, 1), ("a", 0.0, 5), ("a", 0.0, 2)]:
+            np.testing.assert_allclose(hops.hop(key, restart, k), dense_hop(key, restart, k), rtol=1e-5, atol=1e-6)
+
+
+def test_hop_0_is_the_features_for_every_chain_and_takes_no_step() -> None:
+    with HopCache(MATRICES, FEATURES, PLENTY) as hops:
+        assert hops.hop("a", 0.0, 0) is FEATURES
+        assert hops.hop("b", 0.3, 0) is FEATURES
+        assert hops.num_steps == 0
+
+
+@pytest.mark.parametrize("budget", [0, PLENTY])
+def test_each_hop_is_computed_once(budget: int, tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, budget, tmp_path) as hops:
+        for k in (3, 1, 3, 5, 2):
+            hops.hop("a", 0.0, k)
+        assert hops.num_steps == 5
+        hops.hop("a", 0.1, 2)
+        assert hops.num_steps == 7
+
+
+def test_a_matrix_is_built_once_on_first_use_and_shared_by_all_restarts() -> None:
+    built = []
+
+    def build(key: str) -> sparse.csr_array:
+        built.append(key)
+        return MATRICES[key]
+
+    with HopCache(build, FEATURES, PLENTY) as hops:
+        hops.hop("a", 0.0, 0)
+        assert built == []
+        hops.hop("a", 0.0, 2)
+        hops.hop("a", 0.2, 2)
+        assert hops.matrix("a") is MATRICES["a"]
+        assert built == ["a"]
+
+
+def test_files_begin_when_the_memory_budget_is_used_up(tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, 2 * HOP_BYTES + 1, tmp_path) as hops:
+        hops.hop("a", 0.0, 2)
+        assert files(tmp_path) == []
+        hops.hop("b", 0.0, 2)
+        assert [path.stat().st_size for path in files(tmp_path)] == [HOP_BYTES, HOP_BYTES]
+
+
+def test_a_hop_in_a_file_is_mapped_not_read_into_memory(tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, 0, tmp_path) as hops:
+        assert isinstance(hops.hop("a", 0.0, 2), np.memmap)
+
+
+def test_writing_to_a_handed_out_hop_does_not_reach_the_file(tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, 0, tmp_path) as hops:
+        hops.hop("a", 0.0, 1)[:] = 7
+        np.testing.assert_allclose(hops.hop("a", 0.0, 1), dense_hop("a", 0.0, 1), rtol=1e-5, atol=1e-6)
+
+
+def test_torch_takes_a_hop_from_a_file_without_a_warning(tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, 0, tmp_path) as hops:
+        assert torch.from_numpy(hops.hop("a", 0.0, 1)).shape == (N, F)
+
+
+@pytest.mark.parametrize("budget", [0, PLENTY])
+def test_rows_come_in_the_order_asked_for_and_as_a_copy(budget: int, tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, budget, tmp_path) as hops:
+        nodes = np.array([7, 0, 7], np.int64)
+        rows = hops.rows("a", 0.0, 2, nodes)
+        np.testing.assert_allclose(rows, dense_hop("a", 0.0, 2)[nodes], rtol=1e-5, atol=1e-6)
+        rows[:] = 7
+        np.testing.assert_allclose(hops.hop("a", 0.0, 2), dense_hop("a", 0.0, 2), rtol=1e-5, atol=1e-6)
+
+
+def test_rows_of_no_nodes_are_empty() -> None:
+    with HopCache(MATRICES, FEATURES, PLENTY) as hops:
+        assert hops.rows("a", 0.0, 1, np.empty(0, np.int64)).shape == (0, F)
+
+
+def test_close_removes_the_files_but_not_what_was_handed_out(tmp_path: Path) -> None:
+    hops = HopCache(MATRICES, FEATURES, 0, tmp_path)
+    held = hops.hop("a", 0.0, 1)
+    hops.close()
+    assert list(tmp_path.iterdir()) == []
+    np.testing.assert_allclose(held, dense_hop("a", 0.0, 1), rtol=1e-5, atol=1e-6)
+    hops.close()
+
+
+def test_a_closed_cache_starts_anew_with_the_whole_budget(tmp_path: Path) -> None:
+    hops = HopCache(MATRICES, FEATURES, 2 * HOP_BYTES, tmp_path)
+    for _ in range(3):
+        hops.hop("a", 0.0, 2)
+        assert list(tmp_path.iterdir()) == []
+        hops.close()
+    assert hops.num_steps == 6
+
+
+def test_an_error_in_the_with_block_removes_the_files_too(tmp_path: Path) -> None:
+    cache = HopCache(MATRICES, FEATURES, 0, tmp_path)
+    cache.hop("a", 0.0, 1)
+    with pytest.raises(KeyError), cache as hops:
+        hops.hop("unknown", 0.0, 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_is_one_clear_line_and_leaves_the_hops_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with HopCache(MATRICES, FEATURES, 0, tmp_path) as hops:
+        hops.hop("a", 0.0, 1)
+        monkeypatch.setattr(os, "posix_fallocate", no_space)
+        with pytest.raises(
+            StorageError, match=f"{tmp_path}, which could not take {HOP_BYTES} bytes more: No space left"
+        ):
+            hops.hop("a", 0.0, 2)
+        assert len(files(tmp_path)) == 1
+        monkeypatch.undo()
+        np.testing.assert_allclose(hops.hop("a", 0.0, 2), dense_hop("a", 0.0, 2), rtol=1e-5, atol=1e-6)
+        assert hops.num_steps == 2
+
+
+def test_a_folder_that_does_not_exist_is_one_clear_line(tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, 0, tmp_path / "missing") as hops, pytest.raises(StorageError, match="missing"):
+        hops.hop("a", 0.0, 1)
+
+
+def test_a_failed_step_uses_up_no_budget(tmp_path: Path) -> None:
+    wrong = {**MATRICES, "wrong": MATRICES["a"].tocsc()}
+    with HopCache(wrong, FEATURES, HOP_BYTES, tmp_path) as hops:
+        for _ in range(3):
+            with pytest.raises(ShapeError, match="CSR"):
+                hops.hop("wrong", 0.0, 1)
+        hops.hop("a", 0.0, 1)
+        assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_arguments_are_refused() -> None:
+    with pytest.raises(ConfigError, match="at least 0 bytes, got -1"):
+        HopCache(MATRICES, FEATURES, -1)
+    with pytest.raises(ShapeError, match="got float64"):
+        HopCache(MATRICES, FEATURES.astype(np.float64), PLENTY)
+    with pytest.raises(ShapeError, match="strides"):
+        HopCache(MATRICES, FEATURES[:, :2], PLENTY)
+    with HopCache(MATRICES, FEATURES, PLENTY) as hops, pytest.raises(ConfigError, match="from 0, got -1"):
+        hops.hop("a", 0.0, -1)
+
+
+def files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def no_space(handle: int, offset: int, size: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
