@@ -126,12 +126,14 @@ def device_matrix(matrix: sparse.csr_array, device: torch.device | str) -> torch
     """The CSR matrix as a torch sparse CSR tensor on `device`, for `propagate_step` on tensors."""
     import torch
 
-    parts = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data.astype(np.float32)
-    tensors = [torch.from_numpy(part) for part in parts]
+    indptr, indices = (torch.from_numpy(part.astype(np.int64)) for part in (matrix.indptr, matrix.indices))
+    weights = torch.from_numpy(matrix.data.astype(np.float32))
     with warnings.catch_warnings():
         # said once a process of every such tensor; the products used here are tested against dense ones
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta state")
-        return torch.sparse_csr_tensor(*tensors, size=matrix.shape, device=device, check_invariants=True)
+        return torch.sparse_csr_tensor(
+            indptr, indices, weights, size=matrix.shape, device=device, check_invariants=True
+        )
 
 
 def _step_in_numpy(matrix: Any, x: Any, restart: float, start: Any, out: Any, threads: int) -> Any:
