@@ -104,16 +104,11 @@ def new_folder(path: Path) -> Iterator[Path]:
 
 
 def remove_dead(path: Path) -> None:
-    """Remove what killed writers of `path` left beside it; a living writer holds a lock on its temporary."""
+    """Remove what killed writers of `path` left beside it."""
     prefix = _prefix(path)
-    if not path.parent.is_dir():
-        return
-    for found in [entry for entry in path.parent.iterdir() if entry.name.startswith(prefix)]:
-        try:
-            with _locked(found):
-                shutil.rmtree(found) if found.is_dir() else found.unlink()
-        except (BlockingIOError, FileNotFoundError):
-            continue  # at work, or just finished
+    if path.parent.is_dir():
+        for entry in [entry for entry in path.parent.iterdir() if entry.name.startswith(prefix)]:
+            _removed_if_dead(entry)
 
 
 def leftovers(folder: Path) -> list[Path]:
@@ -122,17 +117,21 @@ def leftovers(folder: Path) -> list[Path]:
 
 
 def remove_leftovers(folder: Path) -> list[Path]:
-    """Remove what killed writers left in a folder; returns what was removed.
+    """Remove what killed writers left in a folder; returns what was removed."""
+    return [path for path in leftovers(folder) if _removed_if_dead(path)]
 
-    Call it only while holding the folder's lock: the temporary of a living writer looks the same.
-    """
-    found = leftovers(folder)
-    for path in found:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink()
-    return found
+
+def _removed_if_dead(path: Path) -> bool:
+    """Remove a temporary unless its writer is alive, which holds a lock on it; whether it was removed."""
+    try:
+        with _locked(path):
+            if path.is_dir():
+                shutil.rmtree(path)
+            else:
+                path.unlink()
+    except (BlockingIOError, FileNotFoundError):
+        return False  # at work, or just finished
+    return True
 
 
 def _prefix(path: Path) -> str:

@@ -36,6 +36,8 @@ def card(description: Mapping[str, Any]) -> str:
         "",
         "## How good it is",
         "",
+        f"Validation error of {_validated(description)}. Figures of the run that it comes from:",
+        "",
         *_table("figure", description["metrics"]),
         "",
         "How these figures came about:",
@@ -74,6 +76,14 @@ def card(description: Mapping[str, Any]) -> str:
         "",
     ]
     return "\n".join(lines)
+
+
+def _validated(description: Mapping[str, Any]) -> str:
+    repeats, metric = description["repeats"], description["recipe"]["metric"]
+    error = f"{_figure(repeats['val_error'])} (1 - {metric})"
+    if repeats["count"] == 1:
+        return f"this network: {error}"
+    return f"the ensemble: {error}; of its best member alone: {_figure(min(repeats['val_errors']))}"
 
 
 def _columns(names: list[str] | None) -> str:

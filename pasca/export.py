@@ -23,6 +23,7 @@ from engines.evaluation.recipe import Recipe
 from engines.graph import Graph
 from pasca.atomic import new_folder, write_json
 from pasca.card import card
+from pasca.model import Model, assemble
 from pasca.plain import plain
 from pasca.runtime import (
     CARD_FILE,
@@ -81,7 +82,8 @@ def export_design(
     target = Path(folder)
     repeats = _repeats(trained, repeat, ensemble)
     weights = _weights(trained, repeats)
-    description = _description(trained, graph, recipe, repeats, metrics, protocol)
+    description = _description(trained, graph, recipe, repeats)
+    description |= {"metrics": plain(metrics), "protocol": plain(protocol)}
     contents = {
         WEIGHTS_FILE: save(weights),
         ONNX_FILE: onnx_model(trained.design, graph.num_features, graph.num_classes, weights),
@@ -95,6 +97,18 @@ def export_design(
         text = json.dumps(description, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
         (temporary / DESCRIPTION_FILE).write_text(text, encoding="utf-8")
     return target
+
+
+def as_model(
+    trained: TrainedDesign, graph: Graph, recipe: Recipe, *, repeat: int | None = None, ensemble: bool = False
+) -> Model:
+    """The model that `export_design` would write and `load_model` read, without the folder; arguments as there.
+
+    Raises:
+        ConfigError: there is no such repeat, or a repeat and an ensemble are both asked for.
+    """
+    repeats = _repeats(trained, repeat, ensemble)
+    return assemble(_description(trained, graph, recipe, repeats), _weights(trained, repeats))
 
 
 def write_design(design: Architecture, path: str | Path) -> Path:
@@ -156,8 +170,6 @@ def _description(
     graph: Graph,
     recipe: Recipe,
     repeats: NDArray[np.int64],
-    metrics: Mapping[str, Any],
-    protocol: Mapping[str, Any],
 ) -> dict[str, Any]:
     from search_space.assembly import required_hops
 
@@ -180,6 +192,7 @@ def _description(
             "seeds": [trained.seeds[repeat] for repeat in repeats],
             "val_errors": trained.val_errors[repeats],
             "best_epochs": trained.trained.best_epochs[repeats],
+            "val_error": _val_error(trained, graph, recipe, repeats),
         },
         "recipe": recipe.as_mapping(),
         "trained_on": {
@@ -189,8 +202,6 @@ def _description(
             "num_edges": graph.num_edges,
             "split": graph.split.name,
         },
-        "metrics": metrics,
-        "protocol": protocol,
         "versions": {
             "pasca": pasca.__version__,
             "python": platform.python_version(),
@@ -199,6 +210,18 @@ def _description(
     }
     plain_description: dict[str, Any] = plain(description)
     return plain_description
+
+
+def _val_error(trained: TrainedDesign, graph: Graph, recipe: Recipe, repeats: NDArray[np.int64]) -> float:
+    """Validation error of what leaves: the repeat's own, or that of the ensemble's mean probabilities."""
+    if repeats.size == 1:
+        return float(trained.val_errors[repeats[0]])
+    from engines.evaluation.inference import classify
+    from engines.evaluation.metrics import score
+
+    validation, features = graph.split.validation, trained.normaliser.apply(graph.features)
+    members = classify(trained.design, trained.trained.network, graph.adjacency, features)
+    return 1.0 - score(recipe.metric, members[:, validation].mean(axis=0), graph.labels[validation])
 
 
 def _stage(aggregator: str | None, steps: int) -> dict[str, Any] | None:

@@ -107,17 +107,23 @@ def load_model(folder: str | Path) -> Model:
     Raises:
         ModelError: it holds no model, a newer pasca wrote it, a file is missing, or one was changed.
     """
+    from safetensors.numpy import load
+
     folder = Path(folder)
     description = read_description(folder)
     try:
-        return _assemble(description, (folder / WEIGHTS_FILE).read_bytes())
+        return assemble(description, load((folder / WEIGHTS_FILE).read_bytes()))
     except (KeyError, TypeError, ValueError, InputError) as error:
         raise ModelError(f"{folder / DESCRIPTION_FILE} lacks what a model needs ({error!r})") from None
 
 
-def _assemble(description: Mapping[str, Any], weights: bytes) -> Model:
+def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.float32]]) -> Model:
+    """A model from what `model.json` says and the network's weights.
+
+    Raises:
+        KeyError, TypeError, ValueError, InputError: the two do not describe one model.
+    """
     import torch
-    from safetensors.torch import load
 
     from search_space.assembly import Network
 
@@ -128,7 +134,7 @@ def _assemble(description: Mapping[str, Any], weights: bytes) -> Model:
     generators = [torch.Generator().manual_seed(0) for _ in range(description["repeats"]["count"])]
     network = Network(design, num_features, len(class_names), recipe.hidden_width, generators)
     try:
-        network.load_state_dict(load(weights))
+        network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     except RuntimeError as error:
         raise ValueError(str(error)) from None
     return Model(

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
 from search_space.architecture import Architecture, decay_rate
+from search_space.errors import ModelError
 
 OPSET, IR_VERSION = 17, 8
 LARGEST_BYTES = 2**31 - 2**20
@@ -57,10 +58,13 @@ def onnx_model(design: Architecture, num_features: int, num_classes: int, weight
     Args:
         weights: the network's `state_dict` as arrays, each with a leading repeat dimension S.
     Raises:
-        ValueError: the weights take 2 GB or more.
+        ModelError: the weights take 2 GB or more.
     """
     if sum(array.nbytes for array in weights.values()) > LARGEST_BYTES:
-        raise ValueError("the weights take 2 GB or more, which one ONNX file cannot hold")
+        raise ModelError(
+            f"one ONNX file holds less than 2 GB of weights, but those of {design} take "
+            f"{sum(array.nbytes for array in weights.values()) / 1e9:.1f} GB; reduce the features or the hidden width"
+        )
     graph = _Nodes()
     joined = _join(graph, design, num_features, weights)
     scores = _transform(graph, joined, design.k_trans, weights)

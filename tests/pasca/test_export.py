@@ -54,7 +54,7 @@ def test_the_description_says_what_the_model_is(
     assert found["normalisation"]["mean"] == named_graph.features.mean(axis=0, dtype=np.float64).tolist()
     assert found["adjacency"] == {"directed": False, "weighted": False}
     assert found["recipe"] == recipe.as_mapping()
-    assert found["repeats"] == {"count": 1, "seeds": [101], "val_errors": [0.2], "best_epochs": [1]}
+    assert found["repeats"] == {"count": 1, "seeds": [101], "val_errors": [0.2], "best_epochs": [1], "val_error": 0.2}
     assert found["trained_on"]["checksum"] == named_graph.checksum
     assert found["metrics"] == {"val_error": 0.25, "test_accuracy": {"mean": 0.75, "std": "nan"}}
     assert found["protocol"] == {"test labels": "read once"}
@@ -89,10 +89,16 @@ def test_the_best_repeat_leaves_unless_another_is_asked_for(
         np.testing.assert_array_equal(weights[name], tensor.numpy()[expected : expected + 1])
 
 
-def test_an_ensemble_holds_every_repeat(
+def test_an_ensemble_holds_every_repeat_and_states_its_own_error(
     export: Callable[..., Path], make_trained: Callable[..., Any], named_graph: Graph
 ) -> None:
-    weights = load_file(export(DESIGN, named_graph, ensemble=True) / "weights.safetensors")
+    folder = export(DESIGN, named_graph, ensemble=True)
+    validation = named_graph.split.validation
+    predicted = load_model(folder).predict(named_graph).probabilities[validation].argmax(axis=1)
+    stated = json.loads((folder / "model.json").read_text())["repeats"]["val_error"]
+    assert stated == pytest.approx((predicted != named_graph.labels[validation]).mean())
+    assert "Validation error of the ensemble" in (folder / "README.md").read_text()
+    weights = load_file(folder / "weights.safetensors")
     for name, tensor in make_trained(DESIGN, named_graph).trained.network.state_dict().items():
         np.testing.assert_array_equal(weights[name], tensor.numpy())
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from pasca.onnx_export import onnx_model
 from search_space.architecture import PAPER_MESSAGES, Architecture
 from search_space.assembly import Network, required_hops
+from search_space.errors import ModelError
 
 F, C, H = 5, 3, 8
 
@@ -96,3 +97,11 @@ def test_the_file_is_the_same_whenever_it_is_written_and_names_no_source() -> No
     model = onnx.load_from_string(content)
     assert [(entry.domain, entry.version) for entry in model.opset_import] == [("", 17)]
     assert b".py" not in content
+
+
+def test_weights_that_one_file_cannot_hold_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    design = Architecture.parse("-/-/mlp-2/-")
+    weights = {name: value.numpy() for name, value in network(design, 1).state_dict().items()}
+    monkeypatch.setattr("pasca.onnx_export.LARGEST_BYTES", 100)
+    with pytest.raises(ModelError, match=r"less than 2 GB of weights, but those of -/-/mlp-2/- take 0.0 GB"):
+        onnx_model(design, F, C, weights)
