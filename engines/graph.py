@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field
+from dataclasses import fields as dataclass_fields
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ Nodes = NDArray[np.int64]
 Features: TypeAlias = NDArray[np.float32] | sparse.csr_array
 
 UNLABELLED = -1
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +56,11 @@ class Split:
                     "every node belongs to one part at most"
                 )
 
+    @classmethod
+    def trusted(cls, train: Nodes, validation: Nodes, test: Nodes, name: str) -> Split:
+        """A split from parts that were checked before they were stored: ascending, distinct, disjoint."""
+        return _without_checks(cls, {"train": train, "validation": validation, "test": test, "name": name})
+
     @property
     def num_nodes(self) -> int:
         """Nodes in the three parts together."""
@@ -76,6 +84,7 @@ class Graph:
         directed, weighted: how `adjacency` is to be read.
         num_self_loops: distinct self-loops that the source had and that were dropped.
         notes: lines for the data summary: what was symmetrised, merged, dropped, made up.
+        made_features: how features were made from the structure (`degree`, `svd`, ...), or None when they are given.
     Raises:
         GraphError, ShapeError: two parts disagree; the message says which and where.
     """
@@ -92,8 +101,34 @@ class Graph:
     weighted: bool = False
     num_self_loops: int = 0
     notes: tuple[str, ...] = field(default=())
+    made_features: str | None = None
 
     def __post_init__(self) -> None:
+        self._check_shapes()
+        self._check_values()
+        self._check_split()
+
+    @classmethod
+    def trusted(cls, *, checksums: tuple[str, str] | None = None, **fields: Any) -> Graph:
+        """A graph from parts that were a checked Graph before they were stored, as memory-mapped files are.
+
+        Shapes and types are checked, values are not: no array is read, so opening takes no longer for more edges.
+
+        Args:
+            checksums: `structure_checksum` and `checksum`, where they were stored too.
+            fields: every field without a default, and any other.
+        Raises:
+            GraphError, ShapeError: two parts disagree in shape or type.
+        """
+        defaults = {one.name: one.default for one in dataclass_fields(cls) if one.default is not MISSING}
+        graph = _without_checks(cls, {**defaults, **fields})
+        graph._check_shapes()
+        if checksums is not None:
+            graph.__dict__["structure_checksum"], graph.__dict__["checksum"] = checksums
+        return graph
+
+    def _check_shapes(self) -> None:
+        """Refuse parts whose shapes or types do not belong together; reads no value."""
         N = self.adjacency.shape[0]
         if self.adjacency.shape != (N, N):
             raise ShapeError(f"the adjacency must be square, got shape {self.adjacency.shape}")
@@ -108,19 +143,30 @@ class Graph:
             raise GraphError(
                 f"adjacency and features are float32 in a Graph, got {self.adjacency.dtype} and {self.features.dtype}"
             )
-        values = self.features.data if sparse.issparse(self.features) else self.features
-        if not np.isfinite(values).all():
-            raise GraphError(_where_not_finite(self.features))
         if self.labels.ndim != 1 or self.labels.dtype != np.int64:
             raise ShapeError(
                 f"labels must be int64 of shape (N,), got {self.labels.dtype} of shape {self.labels.shape}"
             )
+        if self.node_ids is not None and len(self.node_ids) != N:
+            raise ShapeError(f"the adjacency has {N} nodes but there are {len(self.node_ids)} node ids")
+        if self.feature_names is not None and len(self.feature_names) != self.num_features:
+            raise ShapeError(f"features have {self.num_features} columns but {len(self.feature_names)} names")
+
+    def _check_values(self) -> None:
+        """Refuse values that a Graph does not hold; reads every array."""
+        values = self.features.data if sparse.issparse(self.features) else self.features
+        if not np.isfinite(values).all():
+            raise GraphError(_where_not_finite(self.features))
         C = len(self.class_names)
         if self.labels.size and (self.labels.min() < UNLABELLED or self.labels.max() >= C):
             bad = int(np.flatnonzero((self.labels < UNLABELLED) | (self.labels >= C))[0])
             raise GraphError(f"node {bad} has label {self.labels[bad]}, but labels run from 0 to {C - 1} (-1 for none)")
         if not self.adjacency.has_canonical_format or self.adjacency.diagonal().any():
             raise GraphError("the adjacency of a Graph has sorted distinct entries and no self-loops")
+
+    def _check_split(self) -> None:
+        """Refuse a split of nodes that do not exist or have no label."""
+        N = self.num_nodes
         for part in ("train", "validation", "test"):
             nodes = getattr(self.split, part)
             if nodes.size and (nodes[0] < 0 or nodes[-1] >= N):
@@ -132,10 +178,6 @@ class Graph:
                     f"the {part} part of the split holds {unlabelled.size} node(s) without a label, "
                     f"the first is node {unlabelled[0]}"
                 )
-        if self.node_ids is not None and len(self.node_ids) != N:
-            raise ShapeError(f"the adjacency has {N} nodes but there are {len(self.node_ids)} node ids")
-        if self.feature_names is not None and len(self.feature_names) != self.num_features:
-            raise ShapeError(f"features have {self.num_features} columns but {len(self.feature_names)} names")
 
     @property
     def num_nodes(self) -> int:
@@ -175,8 +217,17 @@ class Graph:
         return np.arange(self.num_nodes).astype(np.str_) if self.node_ids is None else self.node_ids
 
     def with_split(self, split: Split) -> Graph:
-        """The same graph with another split."""
-        return replace(self, split=split)
+        """The same graph with another split; only the split is checked.
+
+        Raises:
+            GraphError: the split names a node that does not exist or has no label.
+        """
+        own = {one.name: getattr(self, one.name) for one in dataclass_fields(self)}
+        graph = _without_checks(Graph, {**own, "split": split})
+        graph._check_split()
+        if "structure_checksum" in self.__dict__:
+            graph.__dict__["structure_checksum"] = self.structure_checksum
+        return graph
 
     @cached_property
     def structure_checksum(self) -> str:
@@ -198,6 +249,14 @@ class Graph:
         _update(digest, self.labels, self.split.train, self.split.validation, self.split.test)
         digest.update(repr(self.num_classes).encode())
         return digest.hexdigest()
+
+
+def _without_checks(kind: type[T], fields: Mapping[str, Any]) -> T:
+    """An instance of a frozen dataclass whose __post_init__ has not run."""
+    instance = object.__new__(kind)
+    for name, value in fields.items():
+        object.__setattr__(instance, name, value)
+    return instance
 
 
 def _update(digest: hashlib._Hash, *arrays: NDArray[np.generic]) -> None:

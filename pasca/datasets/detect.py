@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from pasca.datasets.arrays import Npz
 from pasca.datasets.candidates import Candidate
@@ -11,25 +12,38 @@ from pasca.datasets.csr_npz import is_csr_npz, read_csr_npz
 from pasca.datasets.digits import read_digits
 from pasca.datasets.geom_txt import find_geom_txt
 from pasca.datasets.hetero_npz import is_hetero_npz, read_hetero_npz
+from pasca.datasets.libraries import is_library_name, read_library
 from pasca.datasets.linqs import find_linqs
 from pasca.datasets.musae import find_musae
+from pasca.datasets.networkx_graph import is_networkx, read_networkx
 from pasca.datasets.options import LoadOptions
 from pasca.datasets.parts import Parts
 from pasca.datasets.plain_sets import explicit, find_plain, resolve
 from pasca.datasets.planetoid import find_planetoid
+from pasca.datasets.tensors import find_pt, is_data, read_data
 from search_space.errors import DataError
 
 KNOWN = "a Planetoid set (ind.NAME.*), an .npz, geom-gcn, MUSAE or linqs files, an edge list, a .pt file"
 
 
-def read(data: str | Path, options: LoadOptions) -> Parts:
+def read(data: Any, options: LoadOptions) -> Parts:
     """Find out what `data` is and read it.
 
+    Args:
+        data: a name, a path, PATH:NAME, or a graph of NetworkX or PyTorch Geometric.
     Raises:
         DataError: nothing is there, nothing readable is there, or several data sets are.
     """
+    if is_networkx(data):
+        return read_networkx(data, options)
+    if is_data(data):
+        return read_data(data)
+    if not isinstance(data, (str, Path)):
+        raise DataError(f"a graph is a name, a path, a NetworkX graph or a Data object, got {type(data).__name__}")
     if str(data) == "digits":
         return read_digits()
+    if is_library_name(str(data)):
+        return read_library(str(data))
     path, name = Path(data), None
     if not path.exists() and ":" in str(data):
         head, _, name = str(data).rpartition(":")
@@ -102,7 +116,7 @@ def _with_companions(folder: Path, edges: Path, candidates: list[Candidate], opt
 def find(folder: Path) -> list[Candidate]:
     """Every data set of a folder that some reader recognises, none of them read."""
     found: list[Candidate] = []
-    for finder in (find_planetoid, _find_npz, find_geom_txt, find_musae, find_linqs):
+    for finder in (find_planetoid, _find_npz, find_geom_txt, find_musae, find_linqs, find_pt):
         found += finder(folder)
     taken = {path for candidate in found for path in candidate.files}
     return found + find_plain(folder, taken)

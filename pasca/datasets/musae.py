@@ -31,6 +31,8 @@ from search_space.errors import DataError
 
 _FILE = re.compile(r"(?:.*/)?musae_(?P<name>.+)_(?P<part>edges\.csv|features\.json|target\.csv)")
 _PARTS = ("edges.csv", "features.json", "target.csv")
+# The Twitch graphs share one vocabulary; PTBR does not use its last feature.
+TWITCH_FEATURES = 3170
 _IDS = ("new_id", "id")
 _LABELS = ("mature", "page_type", "ml_target", "label", "target")
 
@@ -87,19 +89,22 @@ def read_musae(edges: TextFile, features: TextFile, target: TextFile, name: str,
     ordered = union(ids)
     index = NodeIndex(ordered)
     rows = NodeIndex(ids).find(ordered)
-    label = _column(table, _LABELS, options.label_column, "label_column")
+    label_column = _column(table, _LABELS, options.label_column, "label_column")
+    label = (table.names or ())[label_column]
     described = f"the {len(index)} nodes of {target}"
     arcs, notes = read_edge_table(edges, options).arcs(index, described, options.unknown_nodes)
-    matrix, feature_notes = _features(features, index, described)
+    matrix, feature_notes = _features(
+        features, index, described, TWITCH_FEATURES if "mature" in (table.names or ()) else 1
+    )
     return Parts(
         name=name,
         source=str(target),
         num_nodes=len(index),
         arcs=arcs,
         features=matrix,
-        labels=table.text_array(label, missing_ok=True)[rows],
+        labels=table.text_array(label_column, missing_ok=True)[rows],
         node_ids=index.original(),
-        notes=(f"labels from column {(table.names or ())[label]!r}", *notes, *feature_notes),
+        notes=(f"labels from column {label!r}", *notes, *feature_notes),
     )
 
 
@@ -114,7 +119,7 @@ def _column(table: Table, wanted: tuple[str, ...], asked: str | None, option: st
     )
 
 
-def _features(file: TextFile, index: NodeIndex, described: str) -> tuple[RawFeatures, list[str]]:
+def _features(file: TextFile, index: NodeIndex, described: str, least_columns: int) -> tuple[RawFeatures, list[str]]:
     lists = _read_json(file)
     import pyarrow as pa
 
@@ -128,7 +133,8 @@ def _features(file: TextFile, index: NodeIndex, described: str) -> tuple[RawFeat
     numbers = np.fromiter((c for columns in lists.values() for c in columns), dtype=np.int64, count=sum(counts))
     if not numbers.size:
         raise DataError(f"{file}: no node has a feature; expected a map from node id to feature numbers")
-    shape = (len(index), int(numbers.max()) + 1)
+    columns = max(int(numbers.max()) + 1, least_columns)
+    shape = (len(index), columns)
     ones = np.ones(numbers.size, dtype=np.float32)
     matrix = sparse.coo_array((ones, (np.repeat(nodes, counts), numbers)), shape=shape).tocsr()
     matrix.sum_duplicates()

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from search_space.errors import ConfigError
 
-FEATURE_CHOICES = ("degree", "onehot-degree", "svd", "identity")
+FEATURE_CHOICES = ("degree", "onehot-degree", "svd", "identity", "adjacency")
 UNKNOWN_NODE_CHOICES = ("error", "drop")
 DEFAULT_TRAIN_PER_CLASS = 20
 DEFAULT_VAL_PER_CLASS = 30
@@ -26,8 +26,8 @@ class LoadOptions:
         train_per_class, val_per_class: labelled nodes a class of a random split, 20 and 30 where nothing is said.
         train_fraction, val_fraction: parts of every class instead of counts; give both.
         split_seed: seed of a random split, 0 where nothing is said. Any of these five asks for a random split.
-        features: `degree`, `onehot-degree`, `svd` or `identity` make features from the structure; anything else is a
-            file of features (.npy, .npz, .mtx, .csv). None takes the source's own, or degrees where it has none.
+        features: `degree`, `onehot-degree`, `svd`, `identity` or `adjacency` make features from the structure; anything
+            else is a file of features (.npy, .npz, .mtx, .csv). None takes the source's own, or degrees without any.
         edges, nodes, labels: files of a plain-table data set, where their names do not say which is which.
         header: whether the first row of the tables names their columns; None decides by its content.
         id_column, label_column: of a node table, where their names do not say so.
@@ -74,6 +74,10 @@ class LoadOptions:
         if self.split_seed is not None and self.split_seed < 0:
             raise ConfigError(f"split_seed is not negative, got {self.split_seed}")
         self._check_fractions()
+        if self.split not in (None, "random") and replace(self, split=None).wants_random_split:
+            raise ConfigError(
+                f"split {self.split!r} is a given one; counts, fractions and a seed are for a random split"
+            )
 
     def _check_fractions(self) -> None:
         train, val = self.train_fraction, self.val_fraction
