@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from engines.graph import Graph, Split
     from engines.objectives import Bound, Objective, parse_bound
     from engines.trial import Outcome, Status, Trial
+    from pasca.classifier import PascaClassifier
     from pasca.config import RunConfig
     from pasca.datasets import load
     from pasca.fronts import Front
     from pasca.model import Model, load_model
+    from pasca.predictions import Predictions
     from pasca.results import Study
     from pasca.searching import search
     from search_space.architecture import Architecture
@@ -40,7 +42,9 @@ _HOMES = {
     "Model": "pasca.model",
     "Objective": "engines.objectives",
     "Outcome": "engines.trial",
+    "PascaClassifier": "pasca.classifier",
     "PascaError": "search_space.errors",
+    "Predictions": "pasca.predictions",
     "Recipe": "engines.evaluation.recipe",
     "RunConfig": "pasca.config",
     "SearchSpace": "search_space.space",
@@ -66,7 +70,9 @@ __all__ = [
     "Model",
     "Objective",
     "Outcome",
+    "PascaClassifier",
     "PascaError",
+    "Predictions",
     "Recipe",
     "RunConfig",
     "SearchSpace",
