@@ -23,7 +23,7 @@ from engines.evaluation.recipe import Recipe
 from engines.graph import Graph
 from pasca.atomic import new_folder, write_json
 from pasca.card import card
-from pasca.model import Model, assemble
+from pasca.model import FITTED_FEATURES, Model, adjacency_checksum, assemble
 from pasca.plain import plain
 from pasca.runtime import (
     CARD_FILE,
@@ -184,7 +184,12 @@ def _description(
         "layers": design.k_trans,
         "post": _stage(design.post_aggregator, design.k_post),
         "classes": graph.class_names,
-        "features": {"count": graph.num_features, "names": names},
+        "features": {
+            "count": graph.num_features,
+            "names": names,
+            "made": graph.made_features,
+            "belong_to": adjacency_checksum(graph) if graph.made_features in FITTED_FEATURES else None,
+        },
         "normalisation": trained.normaliser.as_mapping(),
         "adjacency": {"directed": graph.directed, "weighted": graph.weighted},
         "repeats": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,9 @@ from search_space.errors import InputError, ModelError
 if TYPE_CHECKING:
     from search_space.assembly import Network
 
+FITTED_FEATURES = ("svd",)
+"""Features made from the structure whose columns mean something in the one graph that they were fitted to."""
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
@@ -33,6 +37,8 @@ class Model:
         feature_names: the F columns it was trained on, or None when they are known by position only.
         normaliser: with the statistics of the training graph.
         recipe: how it was trained.
+        made_features: how its features were made from the structure, or None when they were given.
+        belongs_to: checksum of the one adjacency that its features are for, where they were fitted to it; else None.
         directed, weighted: what kind of edges it was trained on.
         network: S repeats; probabilities are the mean of theirs.
         description: all of `model.json`, with `metrics`, their `protocol` and versions.
@@ -44,10 +50,18 @@ class Model:
     feature_names: tuple[str, ...] | None
     normaliser: Normaliser
     recipe: Recipe
+    made_features: str | None
+    belongs_to: str | None
     directed: bool
     weighted: bool
     network: Network
     description: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def load_options(self) -> dict[str, Any]:
+        """How `pasca.load` reads a graph as the training graph was read: `pasca.load(data, **model.load_options)`."""
+        options = {"directed": self.directed, "weighted": self.weighted, "for_training": False}
+        return options if self.made_features is None else {**options, "features": self.made_features}
 
     def predict(self, graph: Graph, nodes: Nodes | Sequence[int] | None = None) -> Predictions:
         """Classify nodes of a graph: that of the training, one that grew, or another with the same features.
@@ -66,7 +80,7 @@ class Model:
         from engines.evaluation.inference import classify
         from engines.evaluation.neighbourhood import classify_nodes
 
-        self._check_edges(graph)
+        self._check_kind(graph)
         columns = match_columns(
             self.num_features, self.feature_names, graph.num_features, graph.feature_names, graph.name
         )
@@ -82,7 +96,8 @@ class Model:
         repeats = classify_nodes(self.design, self.network, graph.adjacency, features, chosen)
         return self._predictions(repeats, ids[chosen])
 
-    def _check_edges(self, graph: Graph) -> None:
+    def _check_kind(self, graph: Graph) -> None:
+        """Refuse edges and features that mean something else than those of the training graph."""
         for what, trained, given in (
             ("directed", self.directed, graph.directed),
             ("weighted", self.weighted, graph.weighted),
@@ -93,12 +108,36 @@ class Model:
                     f"the model was trained on {kinds[not trained]} edges, but those of {graph.name} are "
                     f"{kinds[not given]}; read the graph with {what}={trained}"
                 )
+        named = self.feature_names is not None and graph.feature_names is not None
+        if graph.made_features != self.made_features and not named:
+            raise ModelError(
+                f"the model was trained on {_origin(self.made_features)}, but {graph.name} has "
+                f"{_origin(graph.made_features)}; read the graph with features={self.made_features or 'FILE'!r}"
+            )
+        if self.belongs_to is not None and self.belongs_to != adjacency_checksum(graph):
+            raise ModelError(
+                f"the model was trained on {self.made_features} features, which belong to the graph that they were "
+                f"fitted to, and {graph.name} has other edges; train on degree features to predict on other graphs"
+            )
 
     def _predictions(self, repeats: NDArray[np.float32], node_ids: NDArray[np.str_]) -> Predictions:
         """From (S, n, C) probabilities."""
         probabilities = repeats[0] if len(repeats) == 1 else repeats.mean(axis=0, dtype=np.float64).astype(np.float32)
         labels = np.asarray(self.class_names, dtype=np.str_)[probabilities.argmax(axis=1)]
         return Predictions(node_ids, labels, probabilities, self.class_names)
+
+
+def adjacency_checksum(graph: Graph) -> str:
+    """SHA-256 of a graph's adjacency alone."""
+    digest = hashlib.sha256(str(graph.num_nodes).encode())
+    for part in (graph.adjacency.indptr.astype(np.int64), graph.adjacency.indices.astype(np.int64)):
+        digest.update(part.data)
+    digest.update(np.ascontiguousarray(graph.adjacency.data).data)
+    return digest.hexdigest()
+
+
+def _origin(made: str | None) -> str:
+    return "given features" if made is None else f"{made} features made from the structure"
 
 
 def load_model(folder: str | Path) -> Model:
@@ -144,6 +183,8 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
         feature_names=None if names is None else tuple(names),
         normaliser=Normaliser.from_mapping(description["normalisation"]),
         recipe=recipe,
+        made_features=description["features"]["made"],
+        belongs_to=description["features"]["belong_to"],
         directed=bool(description["adjacency"]["directed"]),
         weighted=bool(description["adjacency"]["weighted"]),
         network=network.eval(),

@@ -31,7 +31,7 @@ def predict(
     from pasca.tables import Cells
 
     loaded = load_model(model)
-    graph = load_graph(data, **{**(load or {}), "for_training": False})
+    graph = load_graph(data, **{**loaded.load_options, **(load or {})})
     found = loaded.predict(graph, None if only is None else read_nodes(only, graph))
     if out is not None:
         path = write_predictions(found, out)

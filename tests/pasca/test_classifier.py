@@ -129,7 +129,7 @@ def test_a_search_finds_a_design_and_leaves_no_files(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("PASCA_CACHE", str(tmp_path / "cache"))
     estimator = classifier(design="search", evaluations=3, num_repeats=1).fit(communities)
     assert estimator.score(communities) > 0.5
     assert [entry.name for entry in tmp_path.iterdir() if entry.name != "cache"] == []

@@ -231,6 +231,42 @@ def test_edges_of_another_kind_are_refused(
         model.predict(replace(named_graph, **change))
 
 
+@pytest.mark.parametrize(
+    ("trained", "given", "message"),
+    [
+        (None, "degree", "trained on given features, but small has degree features made .*; .*features='FILE'"),
+        ("identity", None, "trained on identity features made .*, but small has given features; .*features='identity'"),
+    ],
+)
+def test_features_of_another_origin_are_refused_unless_names_match(
+    export: Callable[..., Path], named_graph: Graph, trained: str | None, given: str | None, message: str
+) -> None:
+    nameless = replace(named_graph, feature_names=None)
+    model = load_model(export(DESIGN, replace(nameless, made_features=trained)))
+    with pytest.raises(ModelError, match=message):
+        model.predict(replace(nameless, made_features=given))
+    named = load_model(export(DESIGN, replace(named_graph, made_features=trained), name="named"))
+    named.predict(replace(named_graph, made_features=given))
+
+
+def test_features_fitted_to_one_graph_are_refused_on_another(export: Callable[..., Path], named_graph: Graph) -> None:
+    graph = replace(named_graph, feature_names=None, made_features="svd")
+    model = load_model(export(DESIGN, graph))
+    model.predict(graph)
+    fewer = graph.adjacency.tolil()
+    fewer[0, 1] = fewer[1, 0] = 0
+    with pytest.raises(ModelError, match=r"svd features, which belong to the graph .* small has other edges"):
+        model.predict(replace(graph, adjacency=sparse.csr_array(fewer)))
+
+
+def test_a_model_says_how_its_graphs_are_read(export: Callable[..., Path], named_graph: Graph) -> None:
+    options = load_model(export(DESIGN, named_graph)).load_options
+    assert options == {"directed": False, "weighted": False, "for_training": False}
+    made = replace(named_graph, directed=True, weighted=True, made_features="degree")
+    options = load_model(export(DESIGN, made, name="made")).load_options
+    assert options == {"directed": True, "weighted": True, "for_training": False, "features": "degree"}
+
+
 # Some nodes only
 
 
