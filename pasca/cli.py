@@ -17,9 +17,11 @@ import typer
 
 from pasca import __version__
 from pasca.commands.answer import Answer, Stopped
+from pasca.commands.convert import convert
 from pasca.commands.evaluate import evaluate
 from pasca.commands.export import export
 from pasca.commands.front import front
+from pasca.commands.info import info
 from pasca.commands.predict import predict
 from pasca.commands.runs import runs
 from pasca.commands.search import search
@@ -34,7 +36,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (search, front, export, predict, evaluate, runs):
+for _command in (search, front, export, predict, evaluate, runs, info, convert):
     app.command()(_command)
 
 

@@ -8,8 +8,6 @@ from enum import Enum
 from pathlib import PurePath
 from typing import Any
 
-import numpy as np
-
 
 def visible(text: str) -> str:
     """The text with control characters spelled out: names come from users and must not steer a terminal."""
@@ -22,10 +20,8 @@ def plain(value: Any) -> Any:
     JSON knows no NaN and no infinity, so those become the texts `nan`, `inf` and `-inf`; anything else that JSON does
     not know becomes its `str()`.
     """
-    if isinstance(value, np.ndarray):
+    if hasattr(value, "tolist"):  # numpy arrays and scalars, without importing numpy for those who have none
         return plain(value.tolist())
-    if isinstance(value, np.generic):
-        return plain(value.item())
     if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, Enum)):
         return value
     if isinstance(value, float):

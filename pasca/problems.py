@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from engines.evaluation.base import Evaluator
@@ -11,7 +12,7 @@ from engines.graph import Graph
 from engines.objectives import Bound, Floats, Objective, parse_bound, parse_objectives
 from pasca.config import RunConfig
 from pasca.evaluators import CustomEvaluator
-from pasca.manifest import data_statement
+from pasca.manifest import check_identity, data_statement
 from pasca.progress import Progress
 from pasca.retraining import Trainer
 from pasca.stage_cache import store_times, stored_times, times_of_run
@@ -61,7 +62,7 @@ def make_problem(
     graph: Graph | None,
     evaluator: Any,
     space: Space[Any] | None,
-    recorded_times: Mapping[str, Any] | None,
+    resumed: tuple[Path, Mapping[str, Any]] | None,
     progress: Progress,
 ) -> Problem:
     """Read the data, check the settings against one another and measure what is known beforehand.
@@ -70,27 +71,31 @@ def make_problem(
         graph: in place of the configuration's data.
         evaluator: a custom one, or None for the local one; see `CustomEvaluator`.
         space: in place of the configuration's restrictions of the paper's space.
-        recorded_times: stage times of the run that is resumed, which take precedence over all others.
+        resumed: folder and manifest of the run that is resumed. What is asked for must be what it was, and its stage
+            times take precedence over all others.
     Raises:
         InputError: something asked for does not exist or does not fit; nothing has been written.
+        RunError: the resumed run was on other terms.
     """
     space = SearchSpace.from_mapping(config.space) if space is None else space
     objectives = parse_objectives(config.objectives)
     bounds = tuple(parse_bound(text) for text in config.at_most)
     _check_searcher(config.searcher)
     if evaluator is not None:
-        return _custom(config, graph, space, objectives, bounds, evaluator)
+        return _custom(config, graph, space, objectives, bounds, evaluator, resumed)
     from engines.evaluation.recipe import Recipe
+    from pasca.datasets import load, summary_lines
 
     if not isinstance(space, SearchSpace):
         raise ConfigError("a space of one's own needs an evaluator of one's own; give evaluator=...")
     recipe = Recipe.from_mapping(config.recipe)
     if graph is None:
-        from pasca.datasets import load
-
         graph = load(config.data, **config.load)
-    progress.note(f"data {graph.name}: {graph.num_nodes} nodes, {graph.num_edges} edges, {graph.num_classes} classes")
+    identity = _identity(config, graph, space, objectives, recipe.as_mapping(), resumed)
+    recorded_times = None if resumed is None else resumed[1].get("stage_times")
     local = make_local_evaluator(config, graph, recipe, recorded_times, progress)
+    for line in summary_lines(graph):
+        progress.note(line)
     known = local.known(space)
     if recorded_times is None:
         keep_times(local, progress)
@@ -102,7 +107,7 @@ def make_problem(
         evaluator=local,
         known=known,
         recipe=recipe.as_mapping(),
-        identity=_identity(config, graph, space, objectives, recipe.as_mapping()),
+        identity=identity,
         trainer=local,
     )
 
@@ -152,7 +157,9 @@ def _custom(
     objectives: tuple[Objective, ...],
     bounds: tuple[Bound, ...],
     evaluator: Any,
+    resumed: tuple[Path, Mapping[str, Any]] | None,
 ) -> Problem:
+    identity = _identity(config, graph, space, objectives, None, resumed)
     known = dict(evaluator.known(space)) if hasattr(evaluator, "known") else {}
     settled = tuple(o if o.kind == "measured" or o.name in known else replace(o, kind="measured") for o in objectives)
     return Problem(
@@ -165,7 +172,7 @@ def _custom(
         evaluator=CustomEvaluator(evaluator, objectives),
         known=known,
         recipe=None,
-        identity=_identity(config, graph, space, objectives, None),
+        identity=identity,
         trainer=evaluator if isinstance(evaluator, Trainer) and isinstance(space, SearchSpace) else None,
     )
 
@@ -176,8 +183,10 @@ def _identity(
     space: Space[Any],
     objectives: tuple[Objective, ...],
     recipe: Mapping[str, Any] | None,
+    resumed: tuple[Path, Mapping[str, Any]] | None,
 ) -> dict[str, Any]:
-    return {
+    """What a resumed run must share; checked against the run that is resumed, if any."""
+    identity = {
         "data": data_statement(graph, config.data)["checksum"],
         "space": space_statement(space),
         "objectives": [objective.name for objective in objectives],
@@ -188,6 +197,10 @@ def _identity(
         "searcher": config.searcher,
         "num_initial": config.num_initial,
     }
+    if resumed is not None:
+        folder, manifest = resumed
+        check_identity(folder, manifest["identity"], identity)
+    return identity
 
 
 def space_statement(space: Space[Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from engines.search.reference import extents, reference_point
 from engines.trial import Status, Trial
 from pasca.config import RunConfig
 from pasca.databases import find_study, open_url
-from pasca.manifest import check_identity, data_statement, environment, now, read_manifest, write_manifest
+from pasca.manifest import data_statement, environment, now, read_manifest, write_manifest
 from pasca.problems import Problem, keep_times, make_problem
 from pasca.progress import Progress, Silence
 from pasca.results import Study, open_storage
@@ -34,7 +34,7 @@ _STARTING = "starting"
 
 
 def search(
-    data: str | os.PathLike[str] | Graph | None = None,
+    data: Any = None,
     *,
     evaluator: Any = None,
     space: Space[Any] | Mapping[str, Any] | None = None,
@@ -45,7 +45,7 @@ def search(
     """Search for the designs with the best trade-offs, and record the search in a run folder.
 
     Args:
-        data: a graph, a path, or the name of an embedded data set; `digits` when nothing is given.
+        data: a Graph or anything else that `pasca.load` takes; `digits` when nothing is given.
         evaluator: scores designs instead of training on the data: an object with `evaluate(design, seeds)`, or a
             function of a design (and its seeds), that returns an Outcome, a mapping from objective names to values, or
             values in the order of the objectives.
@@ -63,11 +63,12 @@ def search(
         KeyboardInterrupt: after the record was brought in order; `resume=True` continues.
     """
     started, watch = clock(), progress or Silence()
-    graph = data if isinstance(data, Graph) else None
-    if graph is not None:
-        settings["data"] = graph.name
+    graph: Graph | None = None
+    if isinstance(data, (str, os.PathLike)):
+        settings["data"] = os.fspath(data)
     elif data is not None:
-        settings["data"] = os.fspath(data)  # type: ignore[arg-type]
+        graph = _graph(data, settings)
+        settings["data"] = graph.name
     if isinstance(space, Mapping):
         settings["space"], space = space, None
     elif isinstance(space, SearchSpace):
@@ -82,17 +83,24 @@ def search(
                 graph=graph,
                 evaluator=evaluator,
                 space=space,
-                recorded_times=(manifest or {}).get("stage_times"),
+                resumed=None if manifest is None else (folder, manifest),
                 progress=watch,
             )
-            if manifest is not None:
-                check_identity(folder, manifest["identity"], problem.identity)
-            else:
+            if manifest is None:
                 held.enter_context(occupied(folder))
                 _check_free(folder)  # again: another process may have started the same run meanwhile
             return _Search(problem, config, folder, manifest, watch, started, clock).run()
     finally:
         watch.close()
+
+
+def _graph(data: Any, settings: Mapping[str, Any]) -> Graph:
+    """The graph that an object means."""
+    if isinstance(data, Graph):
+        return data
+    from pasca.datasets import load
+
+    return load(data, **settings.get("load", {}))
 
 
 def settled_config(settings: Mapping[str, Any]) -> RunConfig:
@@ -127,6 +135,8 @@ def _settle(
     folder = run_folder(config.run, config.out)
     if not config.resume:
         _check_free(folder)
+        if config.storage is not None and find_study(open_url(config.storage), folder.absolute().name) is not None:
+            raise RunError(f"the database of --storage has a study of the name {folder.name!r} already; choose another")
         return config, folder, None
     held.enter_context(occupied(folder))
     return config, folder, read_manifest(folder)
@@ -160,7 +170,7 @@ class _Search:
     ) -> None:
         self.problem, self.config, self.folder, self.watch = problem, config, folder, watch
         self.started, self.clock = started, clock
-        self.run_name = config.run or folder.absolute().name
+        self.run_name = folder.absolute().name
         self.extents = extents(
             {o.name: problem.known[o.name] for o in problem.objectives if o.name in problem.known}, problem.bounds
         )
@@ -173,7 +183,7 @@ class _Search:
             watch.note(f"trial {trial.number} {trial.design} was interrupted; its design is free again")
         self._write("running")
         self.tally = Tally(
-            self.record.history(), problem.objectives, problem.bounds, config.evaluations, self._reference
+            self.record.history(), problem.objectives, problem.bounds, config.evaluations, self._fixed_reference
         )
 
     def run(self) -> Study:
@@ -208,11 +218,8 @@ class _Search:
 
     def _record(self, before: Mapping[str, Any] | None) -> StudyRecord[Any]:
         """The record to write to: a new one, or that of the run that is resumed."""
-        new = before is None
         url = self.config.storage
-        if new and url is not None and find_study(open_url(url), self.run_name) is not None:
-            raise RunError(f"the database of --storage has a study {self.run_name!r} already; choose another --run")
-        if new:
+        if before is None:
             # Killed from here on, the run can be resumed, though it has nothing to lose yet.
             self._write(_STARTING)
         started = before is not None and before.get("status") != _STARTING
@@ -279,6 +286,12 @@ class _Search:
         self.tally.update(trial)
         left = self._seconds_left()
         self.watch.trial(trial, self.tally.standing(None if left == float("inf") else left))
+
+    def _fixed_reference(self) -> dict[str, float] | None:
+        """The reference point once it is fixed: before, a hypervolume would rise and fall with it."""
+        if self.record.history().num_evaluations < self.config.num_initial:
+            return None
+        return self._reference()
 
     def _reference(self) -> dict[str, float] | None:
         return reference_point(self.record.history(), self.problem.objectives, self.extents, self.config.num_initial)

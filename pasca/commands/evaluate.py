@@ -27,7 +27,8 @@ def evaluate(
     design: Annotated[
         str,
         typer.Argument(
-            metavar="DESIGN", help="A classic such as SGC, or a text form such as ppr0.1^6/weighted/mlp-3/-."
+            metavar="DESIGN",
+            help="A classic such as SGC, a text form such as ppr0.1^6/weighted/mlp-3/-, or a design's JSON.",
         ),
     ],
     data: Annotated[
@@ -49,6 +50,7 @@ def evaluate(
     """Train one design, in the search space or not, with any number of seeds. Test labels are read only with --test."""
     from pasca.config import RunConfig
     from pasca.evaluation import evaluate_design
+    from pasca.export import read_design
     from pasca.tables import evaluation_lines
 
     config = RunConfig().with_settings(
@@ -63,5 +65,7 @@ def evaluate(
             load=load,
         )
     )
-    found = evaluate_design(design, config, test=test)
+    # A file is named by a path to JSON; a design's text form never ends like that.
+    wanted = read_design(design) if design.endswith(".json") else design
+    found = evaluate_design(wanted, config, test=test)
     return Answer(found, evaluation_lines(found), json)

@@ -49,11 +49,16 @@ LOAD_OPTIONS: dict[str, Any] = {
     "weighted": Annotated[bool | None, typer.Option("--weighted/--unweighted", help="Use or ignore edge weights.")],
     "features": Annotated[
         str | None,
-        typer.Option("--features", help="degree, onehot-degree, svd, identity, or a file of features."),
+        typer.Option("--features", help="degree, onehot-degree, svd, identity, adjacency, or a file."),
     ],
     "edges": Annotated[str | None, typer.Option("--edges", metavar="FILE", help="The edge table.")],
     "nodes": Annotated[str | None, typer.Option("--nodes", metavar="FILE", help="The node table.")],
     "labels": Annotated[str | None, typer.Option("--labels", metavar="FILE", help="The labels.")],
+    "header": Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first row of a table names its columns.")
+    ],
+    "id_column": Annotated[str | None, typer.Option("--id-column", metavar="NAME", help="Of the node table.")],
+    "label_column": Annotated[str | None, typer.Option("--label-column", metavar="NAME", help="Of the node table.")],
     "unknown_nodes": Annotated[
         str | None, typer.Option("--unknown-nodes", help="error or drop: edges to nodes that the table lacks [error].")
     ],
