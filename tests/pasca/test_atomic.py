@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pasca.atomic import leftovers, new_folder, remove_leftovers, write_file, write_json
+from pasca.atomic import leftovers, new_file, new_folder, remove_leftovers, write_file, write_json
 from search_space.errors import RunError, StorageError
 
 
@@ -105,3 +105,35 @@ with pasca.atomic.new_folder(Path(sys.argv[1]) / "out") as folder:
     assert len(leftovers(tmp_path)) == 2
     assert len(remove_leftovers(tmp_path)) == 2
     assert os.listdir(tmp_path) == ["kept"]
+
+
+def test_a_writer_that_is_still_at_work_is_spared(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "out") as folder, new_file(tmp_path / "a") as file:
+        (folder / "b").write_text("x")
+        file.write(b"x")
+        assert len(leftovers(tmp_path)) == 2
+        assert remove_leftovers(tmp_path) == []
+    assert sorted(os.listdir(tmp_path)) == ["a", "out"]
+
+
+def test_the_next_writer_of_a_file_removes_what_a_killed_one_left(tmp_path: Path) -> None:
+    code = """
+import os, signal, sys
+from pathlib import Path
+from pasca.atomic import new_file
+with new_file(Path(sys.argv[1])) as file:
+    file.write(b"half")
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    for name in ("a", "b"):
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / name)], check=False, timeout=60)
+    assert len(leftovers(tmp_path)) == 2
+    write_file(tmp_path / "a", "whole")
+    assert len(leftovers(tmp_path)) == 1, "that of b is not a's to remove"
+    assert (tmp_path / "a").read_text() == "whole"
+
+
+def test_an_interrupted_file_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt), new_file(tmp_path / "a"):
+        raise KeyboardInterrupt
+    assert os.listdir(tmp_path) == []
