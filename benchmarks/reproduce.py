@@ -82,12 +82,13 @@ class Bench:
 
 def reproduce(bench: Bench, design: Architecture, candidates: list[Recipe], num_seeds: int) -> dict[str, Any]:
     """Choose the recipe by validation, then measure with fresh seeds."""
-    tried = []
+    tried: list[tuple[float, float, int, Recipe]] = []
     for recipe in candidates:
         if design.k_trans == 1 and recipe.dropout != recipe.input_dropout:
             continue  # a linear design has no hidden layer to drop from
         trained = bench.evaluator(recipe).train(design, range(num_seeds))
-        tried.append((trained.val_errors.mean(), trained.trained.validation_losses.mean(), len(tried), recipe))
+        loss = float(trained.trained.validation_losses.mean())
+        tried.append((float(trained.val_errors.mean()), loss, len(tried), recipe))
     _, _, _, recipe = min(tried)
     evaluator = bench.evaluator(recipe)
     trained = evaluator.train(design, FRESH_SEEDS)
