@@ -37,7 +37,7 @@ class RunConfig:
         workers: designs evaluated at the same time.
         deterministic: with several workers, let seed and workers fix the designs.
         device: where to train: `cpu`, or a name that torch knows.
-        threads: threads of one evaluator; None takes the cores there are.
+        threads: threads of one evaluator; None shares the cores there are among the workers.
         memory: bytes that hop features may take; None for the evaluator's own choice. Text such as `4GB` is read.
         retime: measure the stage times anew although they are known.
         stage_times: a run whose stage times to take; None measures them or takes the stored ones.

@@ -120,7 +120,7 @@ def make_local_evaluator(
     from engines.evaluation.threads import available_cores
     from engines.evaluation.timing import StageTimes, stage_key
 
-    threads = config.threads or available_cores()
+    threads = config.threads or max(available_cores() // config.workers, 1)
     times: StageTimes | None = None
     if recorded_times is not None:
         times = StageTimes.from_mapping(recorded_times)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,7 +55,8 @@ class TrainedDesign:
 class LocalEvaluator:
     """Evaluates designs on one graph in this process.
 
-    Features are normalised once and every hop is propagated once, whatever the number of trials.
+    Features are normalised once and every hop is propagated once, whatever the number of trials. Several threads may
+    evaluate at the same time; they wait for each other only where hops and stage times are made.
 
     Args:
         graph: with labels and a split.
@@ -98,6 +100,7 @@ class LocalEvaluator:
             graph.num_nodes, graph.num_features, graph.num_classes, self.recipe.hidden_width, int(graph.adjacency.nnz)
         )
         key = stage_key(graph, self.recipe.hidden_width, self.recipe.normalise, self.threads)
+        self._shared = threading.RLock()
         self._timer = StageTimer(
             graph, self.recipe.hidden_width, self.recipe.normalise, stage_times or StageTimes(key), clock
         )
@@ -122,7 +125,8 @@ class LocalEvaluator:
 
     def known_of(self, design: Architecture) -> dict[str, float]:
         """Known objectives of one design."""
-        times = self._timer.measure([design], self.sizes)
+        with self._shared:
+            times = self._timer.measure([design], self.sizes)
         return cost_of(design, self.sizes, times.seconds, times.entries)
 
     def evaluate(self, design: Architecture, seeds: Sequence[int]) -> Outcome:
@@ -207,7 +211,8 @@ class LocalEvaluator:
         if design.pre_aggregator is None:
             return [self.hops.hop("augmented", 0.0, 0)]
         operator = graph_operator(design.pre_aggregator)
-        return [self.hops.hop(operator.matrix_key, operator.restart, k) for k in required_hops(design)]
+        with self._shared:
+            return [self.hops.hop(operator.matrix_key, operator.restart, k) for k in required_hops(design)]
 
     def _rows(self, hops: Sequence[NDArray[np.float32]], nodes: Nodes) -> Rows:
         return Rows(stack_rows(hops, nodes), torch.from_numpy(self.graph.labels[nodes]))
@@ -218,9 +223,9 @@ class LocalEvaluator:
         if design.post_aggregator is None:
             return transform(trained.network, hops, nodes)
         operator = graph_operator(design.post_aggregator)
-        spread = post_process(
-            transform(trained.network, hops), self.hops.matrix(operator.matrix_key), operator.restart, design.k_post
-        )
+        with self._shared:
+            matrix = self.hops.matrix(operator.matrix_key)
+        spread = post_process(transform(trained.network, hops), matrix, operator.restart, design.k_post)
         return spread if nodes is None else spread[:, nodes]
 
     def _scores(self, design: Architecture, trained: Trained, nodes: Nodes) -> NDArray[np.float64]:
