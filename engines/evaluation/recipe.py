@@ -34,7 +34,7 @@ class Recipe:
 
     hidden_width: int = 128
     learning_rate: float = 0.01
-    weight_decay: float = 5e-4
+    weight_decay: float = 1e-3
     input_dropout: float = 0.5
     dropout: float = 0.5
     max_epochs: int = 200
