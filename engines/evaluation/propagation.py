@@ -62,12 +62,13 @@ def propagate_step(
     """Return (1 - restart) matrix x + restart start.
 
     Args:
-        matrix: (N, N), row i gathers into node i. For numpy arrays a valid CSR array of float32; for torch tensors a
-            sparse CSR tensor on the device of `x`, as `device_matrix` makes it.
-        x: (N, F) float32; for numpy C-contiguous; not modified.
+        matrix: (N, M), row i gathers into node i; square unless some rows of a larger matrix are taken alone. For numpy
+            arrays a valid CSR array of float32; for torch tensors a sparse CSR tensor on the device of `x`, as
+            `device_matrix` makes it.
+        x: (M, F) float32; for numpy C-contiguous; not modified.
         restart: share of `start` in the result, 0 for a plain product.
-        start: (N, F) like `x`; needed unless `restart` is 0, and then not read.
-        out: (N, F) like `x`, receives the result; must not share memory with `x`. A new array when None.
+        start: (N, F), otherwise like `x`; needed unless `restart` is 0, and then not read.
+        out: (N, F), otherwise like `x`, receives the result; must not share memory with `x`. A new array when None.
         threads: for numpy arrays; None for what `set_threads` fixed. The result does not depend on it, bit by bit.
     Returns:
         `out`, or the new array.
@@ -80,8 +81,8 @@ def propagate_step(
         raise ConfigError(f"the restart of a propagation step lies in 0..1, got {restart}")
     if restart and start is None:
         raise ShapeError(f"a propagation step with restart {restart} needs `start`, got None")
-    if start is None or not restart:
-        start = x
+    if not restart:
+        start = None
     _check_parts(matrix, x, start, out)
     result: Rows
     if isinstance(x, np.ndarray):
@@ -142,15 +143,18 @@ def _step_in_numpy(matrix: Any, x: Any, restart: float, start: Any, out: Any, th
     threads = _at_least_one(threads)
     loop = compiled_loop(matrix.indices.dtype.name)
     csr = matrix.indptr, matrix.indices, matrix.data
-    result = np.empty(x.shape, np.float32) if out is None else out
+    N = matrix.shape[0]
+    result = np.empty((N, x.shape[1]), np.float32) if out is None else out
     # memory-mapped arrays are read and written as the plain arrays they are
-    plain_x, plain_start, plain_out = (np.asarray(array) for array in (x, start, result))
+    plain_x, plain_out = np.asarray(x), np.asarray(result)
+    # without a restart the loop does not read its start, which may then be any array of that type
+    plain_start = plain_x if start is None else np.asarray(start)
 
     def compute(first: int, last: int) -> None:
         loop(*csr, plain_x, np.float32(restart), plain_start, plain_out, first, last)
 
     if threads == 1 or matrix.nnz * x.shape[1] < SERIAL_MULTIPLIES:
-        compute(0, x.shape[0])
+        compute(0, N)
         return result
 
     chunks = iter(_balanced_chunks(matrix.indptr, threads * CHUNKS_PER_THREAD))
@@ -194,16 +198,17 @@ def _check_parts(matrix: Any, x: Any, start: Any, out: Any) -> None:
             "a propagation step takes a scipy matrix and numpy arrays, or a torch matrix and tensors, "
             f"got {type(matrix).__name__} and {type(x).__name__}; `device_matrix` converts the matrix"
         )
-    if x.ndim != 2 or tuple(matrix.shape) != (x.shape[0], x.shape[0]):
+    if x.ndim != 2 or matrix.shape[1] != x.shape[0]:
         raise ShapeError(
-            "a propagation step takes an (N, N) matrix and (N, F) rows, "
+            "a propagation step takes an (N, M) matrix and (M, F) rows, "
             f"got shapes {tuple(matrix.shape)} and {tuple(x.shape)}"
         )
+    shape = (matrix.shape[0], x.shape[1])
     for name, array in (("x", x), ("start", start), ("out", out)):
         if array is None:
             continue
-        if array.shape != x.shape:
-            raise ShapeError(f"`{name}` of a propagation step has the shape of x, {tuple(x.shape)}, got {array.shape}")
+        if name != "x" and tuple(array.shape) != shape:
+            raise ShapeError(f"`{name}` of a propagation step has the shape {shape}, got {tuple(array.shape)}")
         if in_numpy:
             _check_array(name, array)
     if in_numpy and (matrix.format != "csr" or matrix.data.dtype != np.float32):

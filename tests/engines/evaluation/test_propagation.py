@@ -182,6 +182,12 @@ def test_propagate_keeps_every_hop_and_restarts_to_the_features() -> None:
     np.testing.assert_allclose(hops[2], dense_step(MATRIX, first, 0.5, ROWS), rtol=1e-6)
 
 
+def test_some_rows_of_a_matrix_give_those_rows_of_the_product() -> None:
+    matrix, x, start = skewed(80), rows(80, 17), rows(30, 17, 2)
+    part = propagate_step(matrix[10:40], x, restart=0.3, start=start)
+    np.testing.assert_allclose(part, dense_step(matrix[10:40], x, 0.3, start), atol=1e-4)
+
+
 def test_zero_hops_are_the_features() -> None:
     assert propagate(MATRIX, ROWS, 0) == [ROWS]
 
