@@ -48,7 +48,7 @@ class Room:
 
 FILES = ("open", "io", "pathlib", "shutil", "tempfile", "sqlite3", "glob")
 OUTSIDE = (*FILES, "os", "time", "datetime", "random", "socket", "subprocess", "threading", "multiprocessing")
-COMPUTING = ("numpy", "scipy", "torch", "numba", "sklearn", "pymetis")
+COMPUTING = ("numpy", "scipy", "torch", "numba", "llvmlite", "sklearn", "pymetis")
 RECORDS = ("engines.trial", "engines.history", "engines.objectives")
 
 ROOMS = (
