@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,25 +48,41 @@ def write_predictions(predictions: Predictions, path: str | Path, *, probabiliti
     Raises:
         StorageError: it could not be written; an earlier file of that name is untouched.
     """
-    import pyarrow as pa
-
     from pasca.atomic import new_file
 
     header = ["id", "label", *(f"p_{name}" for name in predictions.class_names if probabilities)]
     target = Path(path)
-    with new_file(target) as file, io.StringIO() as text:
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(header)
+    with new_file(target) as file:
+        file.write(f"{_csv_lines([header])[0]}\n".encode())
         for first in range(0, len(predictions), _ROWS_WRITTEN):
             rows = slice(first, first + _ROWS_WRITTEN)
-            columns = [predictions.node_ids[rows].tolist(), predictions.labels[rows].tolist()]
+            pairs = zip(predictions.node_ids[rows].tolist(), predictions.labels[rows].tolist(), strict=True)
+            lines = _csv_lines(pairs)
             if probabilities:
-                columns += [pa.array(c).cast(pa.string()).to_pylist() for c in predictions.probabilities[rows].T.copy()]
-            writer.writerows(zip(*columns, strict=True))
-            file.write(text.getvalue().encode())
-            text.seek(0)
-            text.truncate()
+                numbers = _number_lines(predictions.probabilities[rows])
+                lines = [f"{line},{number}" for line, number in zip(lines, numbers, strict=True)]
+            file.write(("\n".join(lines) + "\n").encode())
     return target
+
+
+def _csv_lines(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Each row as CSV, quoted where it must be; a line may hold line breaks within quotes."""
+    lines: list[str] = []
+    # what the writer takes for a line's end is what it quotes within one
+    csv.writer(SimpleNamespace(write=lines.append), lineterminator="\r\n").writerows(rows)
+    return [line.removesuffix("\r\n") for line in lines]
+
+
+def _number_lines(numbers: NDArray[np.float32]) -> list[str]:
+    """Each row of (n, C) numbers as CSV with the fewest digits, written by a compiled loop."""
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    columns = [pa.array(column) for column in np.ascontiguousarray(numbers.T)]
+    table = pa.table(columns, names=[str(c) for c in range(len(columns))])
+    written = io.BytesIO()
+    arrow_csv.write_csv(table, written, arrow_csv.WriteOptions(include_header=False))
+    return written.getvalue().decode().splitlines()
 
 
 def read_nodes(path: str | Path, graph: Graph) -> Nodes:

@@ -15,7 +15,22 @@ from engines.graph import Graph
 from pasca.predictions import Predictions, read_nodes, write_predictions
 from search_space.errors import DataError, StorageError
 
-IDS = ["a#1", "007", "7", "NA", "null", "1e5", "100000", 'say "x", y', "two\nlines", " spaced ", "=1+1", ""]
+IDS = [
+    "a#1",
+    "007",
+    "7",
+    "NA",
+    "null",
+    "1e5",
+    "100000",
+    'say "x", y',
+    "two\nlines",
+    "re\rturn",
+    "tail\r\n",
+    " spaced ",
+    "=1+1",
+    "",
+]
 
 
 def predictions(ids: list[str]) -> Predictions:
