@@ -12,14 +12,20 @@ from engines.history import History
 from engines.objectives import Bound, Floats, Objective
 from engines.search.argmax import Best, Predictions, best_design
 from engines.search.base import Suggestion
-from engines.search.candidates import InitialOrder, checked_known, excess, permitted, random_order
-from engines.search.factors import Factors
+from engines.search.candidates import (
+    InitialOrder,
+    checked_known,
+    excess,
+    permitted,
+    random_order,
+)
+from engines.search.fitting import FitFailure, Hyperparameters, fit
 from engines.search.noise import pooled_variances
 from engines.search.observations import Observations, initial_trials, observe
-from engines.search.surrogate import FitFailure, Hyperparameters, Posterior, fit
+from engines.search.surrogate import Posterior, prepare
 from engines.trial import Trial
 from search_space.errors import ConfigError, ObjectiveError
-from search_space.space import Codes, Space
+from search_space.space import Space
 
 D = TypeVar("D")
 
@@ -90,8 +96,7 @@ class EHVISearcher(Generic[D]):
                 # A bound is a largest measured value: a least gain where small is good. parse_bound makes no others.
                 j = names.index(bound.objective.name)
                 self._at_least[j] = max(self._at_least[j], float(bound.objective.gains(np.float64(bound.at_most))))  # type: ignore[arg-type]
-        self._codes = space.codes()
-        self._factors = Factors(self._codes)
+        self._whole = prepare(space)
         self._initial = InitialOrder(space, seed)
         self._reference: Floats | None = None
         self._fits: dict[bytes, Hyperparameters] = {}
@@ -179,8 +184,8 @@ class EHVISearcher(Generic[D]):
 
     def _best(self, history: History[D], free: NDArray[np.int64], reference: Floats) -> Best | None:
         observed = observe(list(history), self._space, self._objectives)
-        X = self._codes[observed.rows]
-        running = self._codes[[self._space.index(trial.design) for trial in history.running]]
+        X = self._whole.features[observed.rows]
+        running = self._whole.features[[self._space.index(trial.design) for trial in history.running]]
         pending = np.array([self._space.index(trial.design) for trial in history.running], dtype=np.int64)
         means = self._means.copy()
         largest = np.zeros(len(self._objectives))
@@ -189,7 +194,7 @@ class EHVISearcher(Generic[D]):
         for j in np.flatnonzero(self._uncertain):
             noise = pooled_variances(observed.variances[:, j], observed.num_seeds)
             posterior = Posterior(
-                self._factors, self._fitted(X, observed.Y[:, j], noise), X, observed.Y[:, j], noise, running
+                self._whole, self._fitted(X, observed.Y[:, j], noise), X, observed.Y[:, j], noise, running
             )
             means[:, j] = posterior.means
             largest[j] = posterior.prior_deviation
@@ -200,13 +205,13 @@ class EHVISearcher(Generic[D]):
         predictions = Predictions(means, self._uncertain, largest, deviations, self._at_least)
         return best_design(predictions, np.sort(free), front, reference)
 
-    def _fitted(self, X: Codes, y: Floats, noise: Floats) -> Hyperparameters:
+    def _fitted(self, X: Floats, y: Floats, noise: Floats) -> Hyperparameters:
         """Hyperparameters from the first observations, as many as the schedule says; remembered by their content."""
         size = fit_size(len(y))
         chosen = np.arange(size) if size <= _MOST_FITTED else np.linspace(0, size - 1, _MOST_FITTED).astype(np.int64)
         key = b"".join(part[chosen].tobytes() for part in (X, y, noise))
         if key not in self._fits:
-            self._fits[key] = fit(self._space.choices, X[chosen], y[chosen], noise[chosen])
+            self._fits[key] = fit(self._whole.kernel, X[chosen], y[chosen], noise[chosen])
         return self._fits[key]
 
     def _measured(self, gains: Floats) -> dict[str, float]:

@@ -1,100 +1,150 @@
-"""Similarity of designs: a kernel that knows ordinal, numeric, categorical and conditional choices.
+"""Kernel: a sum of products of similarities, with the derivatives that a fit needs.
 
-The kernel is a product over choices, so that it needs one small table a choice: entry (a, b) is the similarity of the
-values in positions a and b, and position 0 stands for "inactive" (code -1).
+    k(x, x') = Σ_t s_t Π_f similarity_f(x, x')
 
-- ordinal, number: 1 - ρ + ρ·Matérn-5/2(|u_a - u_b| / ℓ). u is the position (ordinal) or value (number) on a
-  logarithmic scale from 0 to 1, because the first steps change a design more than the tenth. With relevance ρ below 1
-  designs far apart stay correlated: expanded over the product, this is an additive
-  model with interactions of every order.
-- categorical: exp(-(θ_a + θ_b)) for a ≠ b, so that one odd value (triangle) need not make the others strangers.
-- inactive: two inactive values are equal; inactive and active are exp(-θ_0) apart, whatever the active value adds.
+Parameters are one flat vector: for each term log s_t, then those of its similarities.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
-import torch
-from gpytorch.kernels import Kernel
-from gpytorch.priors import NormalPrior
-from torch import Tensor
+from numpy.typing import NDArray
 
 from engines.objectives import Floats
-from search_space.space import Choice
+from engines.search.similarity import Similarity
 
 
-class DesignKernel(Kernel):  # type: ignore[misc]
-    """Correlation of designs given by their codes; 1 on the diagonal.
+@dataclass(frozen=True)
+class Term:
+    """One product of similarities, and the prior of its variance s: log s ~ N(log variance, spread²)."""
 
-    Args:
-        choices: the d choices; inputs have shape (..., n, d) and hold codes as float64.
+    factors: tuple[Similarity, ...]
+    variance: float = 1.0
+    spread: float = 1.0
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A sum of terms.
+
+    Attributes:
+        terms: at least one.
+        prior_means, prior_deviations: (p,) normal prior of all parameters.
     """
 
-    def __init__(self, choices: Sequence[Choice]) -> None:
-        super().__init__()
-        self._choices = tuple(choices)
-        for j, choice in enumerate(self._choices):
-            self.register_buffer(f"positions_{j}", torch.from_numpy(positions(choice)))
-            if choice.kind == "categorical":
-                self._positive(f"theta_{j}", len(choice.values) + 1, median=0.2, spread=1.0)
-            else:
-                self._positive(f"lengthscale_{j}", 1, median=0.5, spread=0.8)
-                self._positive(f"theta_{j}", 1, median=0.2, spread=1.0)
-                self.register_parameter(f"raw_relevance_{j}", torch.nn.Parameter(torch.zeros(1, dtype=torch.float64)))
-                self.register_prior(f"relevance_{j}_prior", NormalPrior(0.0, 1.5), f"raw_relevance_{j}")
-        self.double()
+    terms: tuple[Term, ...]
+    prior_means: Floats = field(init=False)
+    prior_deviations: Floats = field(init=False)
 
-    def _positive(self, name: str, size: int, median: float, spread: float) -> None:
-        """A positive parameter kept as its logarithm, with a log-normal prior of the given median."""
-        start = torch.full((size,), math.log(median), dtype=torch.float64)
-        self.register_parameter(f"log_{name}", torch.nn.Parameter(start))
-        self.register_prior(f"{name}_prior", NormalPrior(math.log(median), spread), f"log_{name}")
+    def __post_init__(self) -> None:
+        means: list[Floats] = []
+        deviations: list[Floats] = []
+        for term in self.terms:
+            means += [np.array([math.log(term.variance)]), *(factor.prior_means for factor in term.factors)]
+            deviations += [np.array([term.spread]), *(factor.prior_deviations for factor in term.factors)]
+        object.__setattr__(self, "prior_means", np.concatenate(means))
+        object.__setattr__(self, "prior_deviations", np.concatenate(deviations))
 
-    def table(self, j: int) -> Tensor:
-        """Similarities of the values of choice j, shape (values + 1, values + 1); row 0 is "inactive"."""
-        theta = getattr(self, f"log_theta_{j}").exp()
-        if self._choices[j].kind == "categorical":
-            table = torch.exp(-(theta[:, None] + theta[None, :]))
-            return table - torch.diag_embed(torch.diagonal(table)) + torch.eye(len(theta), dtype=torch.float64)
-        place = getattr(self, f"positions_{j}")
-        distance = (place[:, None] - place[None, :]).abs() / getattr(self, f"log_lengthscale_{j}").exp()
-        root = math.sqrt(5.0) * distance
-        relevance = torch.sigmoid(getattr(self, f"raw_relevance_{j}"))
-        active = 1.0 - relevance + relevance * (1.0 + root + root * root / 3.0) * torch.exp(-root)
-        edge = torch.exp(-theta).expand(len(place))
-        one = torch.ones(1, 1, dtype=torch.float64)
-        return torch.cat((torch.cat((one, edge[None, :]), 1), torch.cat((edge[:, None], active), 1)))
+    def split(self, parameters: Floats) -> list[tuple[float, list[Floats]]]:
+        """For each term its variance s_t and the parameters of its similarities."""
+        parts: list[tuple[float, list[Floats]]] = []
+        start = 0
+        for term in self.terms:
+            variance = math.exp(parameters[start])
+            start += 1
+            of_factors: list[Floats] = []
+            for factor in term.factors:
+                size = len(factor.prior_means)
+                of_factors.append(parameters[start : start + size])
+                start += size
+            parts.append((variance, of_factors))
+        return parts
 
-    def forward(self, x1: Tensor, x2: Tensor, diag: bool = False, **params: Any) -> Tensor:
-        """Correlations of shape (..., n1, n2), or (..., n) of the diagonal."""
-        if diag:
-            return torch.ones(x1.shape[:-1], dtype=x1.dtype)
-        product: Tensor | None = None
-        for j in range(len(self._choices)):
-            left, right = x1[..., j].long() + 1, x2[..., j].long() + 1
-            factor = self.table(j)[left.unsqueeze(-1), right.unsqueeze(-2)]
-            product = factor if product is None else product * factor
-        assert product is not None
-        return product
+    def variance(self, parameters: Floats) -> float:
+        """k(x, x), the same for every design."""
+        return sum(variance for variance, _ in self.split(parameters))
 
-    def tables(self) -> list[Floats]:
-        """All tables as float64 arrays, detached from the graph."""
-        with torch.no_grad():
-            return [self.table(j).numpy().copy() for j in range(len(self._choices))]
+    def matrix(self, parameters: Floats, one: Floats, other: Floats) -> Floats:
+        """k of every pair of rows of features, (a, D) and (b, D) -> (a, b)."""
+        total = np.zeros((len(one), len(other)))
+        for term, (variance, of_factors) in zip(self.terms, self.split(parameters), strict=True):
+            product = np.full((len(one), len(other)), variance)
+            for factor, own in zip(term.factors, of_factors, strict=True):
+                product *= factor.between(own, one[:, factor.columns], other[:, factor.columns])
+            total += product
+        return total
 
 
-def positions(choice: Choice) -> Floats:
-    """Places of a choice's values on a scale from 0 to 1 (zeros where there is one value or no order)."""
-    if choice.kind == "categorical" or len(choice.values) < 2:
-        return np.zeros(len(choice.values))
-    if choice.kind == "number":
-        values: Floats = np.asarray(choice.values, dtype=np.float64)
-        scaled: Floats = (values - values[0]) / (values[-1] - values[0])
-        return scaled
-    steps: Floats = np.log1p(np.arange(len(choice.values), dtype=np.float64))
-    steps /= steps[-1]
-    return steps
+@dataclass(frozen=True)
+class _Part:
+    """What n designs have in one similarity's columns: distinct rows, which one each has, and that as 0/1 (n, rows)."""
+
+    rows: Floats
+    pairs: tuple[NDArray[np.int64], ...]
+    member: Floats
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """A kernel matrix (n, n), its terms, and the similarities of distinct rows in each term."""
+
+    matrix: Floats
+    products: Sequence[Floats]
+    similar: Sequence[Sequence[Floats]]
+
+
+class FixedDesigns:
+    """The kernel matrix of n fixed designs for many values of the parameters, and its derivatives.
+
+    Args:
+        X: (n, D) features.
+    """
+
+    def __init__(self, kernel: Kernel, X: Floats) -> None:
+        self._kernel = kernel
+        self._parts = [[_part(X[:, factor.columns]) for factor in term.factors] for term in kernel.terms]
+        self._n = len(X)
+
+    def evaluate(self, parameters: Floats) -> Evaluated:
+        """The matrix at the parameters."""
+        products, similar = [], []
+        for term, parts, (variance, of_factors) in zip(
+            self._kernel.terms, self._parts, self._kernel.split(parameters), strict=True
+        ):
+            product = np.full((self._n, self._n), variance)
+            of_term = []
+            for factor, part, own in zip(term.factors, parts, of_factors, strict=True):
+                small = factor.between(own, part.rows, part.rows)
+                product *= small[part.pairs]
+                of_term.append(small)
+            products.append(product)
+            similar.append(of_term)
+        return Evaluated(np.sum(products, axis=0), products, similar)
+
+    def pull_back(self, parameters: Floats, evaluated: Evaluated, slopes: Floats) -> Floats:
+        """Derivative of a loss by the parameters, given its derivative by the matrix (n, n), shape (p,)."""
+        gradient: list[Floats] = []
+        for t, (term, (_, of_factors)) in enumerate(
+            zip(self._kernel.terms, self._kernel.split(parameters), strict=True)
+        ):
+            weighted = slopes * evaluated.products[t]
+            gradient.append(np.array([weighted.sum()]))
+            for factor, part, small, own in zip(
+                term.factors, self._parts[t], evaluated.similar[t], of_factors, strict=True
+            ):
+                # By the similarity of two distinct rows: the sum over pairs that have them, divided by the similarity.
+                pooled = part.member.T @ weighted @ part.member
+                gradient.append(factor.pull_back(own, part.rows, pooled / small))
+        return np.concatenate(gradient)
+
+
+def _part(columns: Floats) -> _Part:
+    rows, place = np.unique(columns, axis=0, return_inverse=True)
+    place = place.reshape(-1).astype(np.int64)
+    member = np.zeros((len(columns), len(rows)))
+    member[np.arange(len(columns)), place] = 1.0
+    return _Part(rows, np.ix_(place, place), member)

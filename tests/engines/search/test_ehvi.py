@@ -5,9 +5,9 @@ from engines.history import History
 from engines.objectives import OBJECTIVES, Bound, Objective, parse_objectives
 from engines.search import ehvi
 from engines.search.ehvi import EHVISearcher, fit_size
+from engines.search.fitting import FitFailure
 from engines.search.pareto import hypervolume
 from engines.search.random_search import RandomSearcher
-from engines.search.surrogate import FitFailure
 from engines.trial import Outcome, Trial
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, ObjectiveError, ShapeError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.search.factors import Factors, cross
+from engines.search.fitting import Hyperparameters
 from engines.search.sensitivity import decompose
-from engines.search.surrogate import Hyperparameters, Posterior
+from engines.search.surrogate import Posterior, prepare
 from search_space.errors import ShapeError
 from search_space.space import SearchSpace
 
@@ -90,25 +90,23 @@ def test_values_that_do_not_match_the_space_are_refused() -> None:
 
 def posterior(space: SearchSpace, noise: float) -> tuple[Posterior, Hyperparameters, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
-    tables = []
-    for choice in space.choices:
-        side = len(choice.values) + 1
-        place = np.arange(side, dtype=float)
-        tables.append(np.exp(-0.4 * np.abs(place[:, None] - place[None, :])))
-    found = Hyperparameters(tables=tables, signal=0.8, nugget=0.05, mean=0.1, centre=2.0, scale=0.5)
-    X = space.codes()[[0, 3, 7, 11, 19]]
+    whole = prepare(space)
+    parameters = whole.kernel.prior_means + rng.normal(0.0, 0.3, whole.kernel.prior_means.shape)
+    found = Hyperparameters(parameters, nugget=0.05, mean=0.1, centre=2.0, scale=0.5, log_density=0.0)
+    X = whole.features[[0, 3, 7, 11, 19]]
     y = rng.normal(2.0, 0.5, size=5)
-    model = Posterior(Factors(space.codes()), found, X, y, np.full(5, noise), X[:0])
+    model = Posterior(whole, found, X, y, np.full(5, noise), X[:0])
     return model, found, X, y
 
 
 def test_the_uncertainty_of_a_weighted_sum_matches_dense_algebra() -> None:
     space, noise = small_space(), 0.01
     model, found, X, y = posterior(space, noise)
-    codes = space.codes()
-    K = found.signal * cross(found.tables, X, X) + np.diag(np.full(5, noise / 0.25 + 1e-6 + found.nugget))
-    k = found.signal * cross(found.tables, codes, X)
-    C = found.signal * cross(found.tables, codes, codes) + found.nugget * np.eye(20) - k @ np.linalg.solve(K, k.T)
+    whole = prepare(space)
+    K = whole.kernel.matrix(found.parameters, X, X) + np.diag(np.full(5, noise / 0.25 + 1e-6 + found.nugget))
+    k = whole.kernel.matrix(found.parameters, whole.features, X)
+    C = whole.kernel.matrix(found.parameters, whole.features, whole.features) + found.nugget * np.eye(20)
+    C -= k @ np.linalg.solve(K, k.T)
     means = 2.0 + 0.5 * (0.1 + k @ np.linalg.solve(K, (y - 2.0) / 0.5 - 0.1))
     weights = np.random.default_rng(1).normal(size=20)
     mean, deviation = model.contrast(weights)
@@ -121,6 +119,6 @@ def test_predictions_of_left_out_observations_match_leaving_each_out() -> None:
     model, found, X, y = posterior(space, noise)
     for i, predicted in enumerate(model.left_out_means()):
         kept = [row for row in range(5) if row != i]
-        fewer = Posterior(Factors(space.codes()), found, X[kept], y[kept], np.full(4, noise), X[:0])
+        fewer = Posterior(prepare(space), found, X[kept], y[kept], np.full(4, noise), X[:0])
         row = int(np.flatnonzero((space.codes() == X[i]).all(axis=1))[0])
         assert predicted == pytest.approx(fewer.means[row])

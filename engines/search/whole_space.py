@@ -1,0 +1,143 @@
+"""A kernel between all designs of a space and a few observed ones, without a row for each design.
+
+A term of the kernel is a product of similarities, and each similarity looks at a few columns. The similarities are
+divided into a left and a right set; a design is then a pair (left part, right part), and the term is the product of two
+small tables. The paper's 153,510 designs are pairs of 301 pre-processing parts and 510 parts of depth and
+post-processing, so a weighted sum over observations, for all designs at once, is one small matrix product.
+
+Shapes: N' designs, D features of each, n observed designs; A left and B right parts of a term.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.objectives import Floats
+from engines.search.kernel import Kernel, Term
+from engines.search.similarity import Similarity
+
+Rows = NDArray[np.int64]
+Table = tuple[Floats, Floats]
+"""Similarities of left and of right parts to observed designs, shapes (A, n) and (B, n)."""
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Half of a term: its similarities, the distinct parts as full rows of features, and each design's part (N',)."""
+
+    factors: tuple[int, ...]
+    parts: Floats
+    of_design: Rows
+
+
+class WholeSpace:
+    """All N' designs of a space, prepared for one kernel.
+
+    Args:
+        features: (N', D) codes, then descriptors, of every design.
+    """
+
+    def __init__(self, kernel: Kernel, features: Floats) -> None:
+        self.kernel, self.features = kernel, features
+        self._sides = [_halves(term, features) for term in kernel.terms]
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def tables(self, parameters: Floats, X: Floats) -> list[Table]:
+        """For each term its tables against the designs with features X (n, D); the variance is in the left one."""
+        tables = []
+        for term, (one, other), (variance, of_factors) in zip(
+            self.kernel.terms, self._sides, self.kernel.split(parameters), strict=True
+        ):
+            left, right = (_table(term, of_factors, side, X) for side in (one, other))
+            tables.append((left * variance, right))
+        return tables
+
+    def weighted_sum(self, tables: Sequence[Table], weights: Floats) -> Floats:
+        """Σ_i weights_i · k(x, x_i) for every design x, shape (N',)."""
+        total = np.zeros(len(self))
+        for (left, right), (one, other) in zip(tables, self._sides, strict=True):
+            grid = (left * weights) @ right.T
+            total += grid[one.of_design, other.of_design]
+        return total
+
+    def covariances(self, tables: Sequence[Table], rows: Rows) -> Floats:
+        """k between the designs in `rows` and those that the tables were made for, shape (len(rows), n)."""
+        products = []
+        for (left, right), (one, other) in zip(tables, self._sides, strict=True):
+            product: Floats = left[one.of_design[rows]]
+            product *= right[other.of_design[rows]]
+            products.append(product)
+        return products[0] if len(products) == 1 else np.sum(products, axis=0)
+
+    def toward(self, tables: Sequence[Table], weights: Floats) -> Floats:
+        """Σ_x weights_x · k(x, x_i) over all designs x, weights (N',), for each observed x_i, shape (n,)."""
+        total = np.zeros(tables[0][0].shape[1])
+        for (left, right), (one, other) in zip(tables, self._sides, strict=True):
+            total += np.einsum("bi,bi->i", _grid(one, other, weights).T @ left, right)
+        return total
+
+    def quadratic(self, parameters: Floats, weights: Floats) -> float:
+        """Σ_x Σ_x' weights_x · weights_x' · k(x, x') over all pairs of designs."""
+        total = 0.0
+        for term, (one, other), (variance, of_factors) in zip(
+            self.kernel.terms, self._sides, self.kernel.split(parameters), strict=True
+        ):
+            grid = _grid(one, other, weights)
+            left, right = (_table(term, of_factors, side, side.parts) for side in (one, other))
+            total += variance * float((grid * (left @ grid @ right)).sum())
+        return total
+
+
+def _grid(one: _Side, other: _Side, weights: Floats) -> Floats:
+    """Weights of the designs (N',) added up by their two parts, (A, B); 0 where the space has no such pair."""
+    shape = (len(one.parts), len(other.parts))
+    place = one.of_design * shape[1] + other.of_design
+    grid: Floats = np.bincount(place, weights, shape[0] * shape[1]).astype(np.float64).reshape(shape)
+    return grid
+
+
+def _table(term: Term, parameters: Sequence[Floats], side: _Side, X: Floats) -> Floats:
+    """Product of the side's similarities between its parts and X, shape (parts, n)."""
+    product = np.ones((len(side.parts), len(X)))
+    for f in side.factors:
+        factor = term.factors[f]
+        product *= _between(factor, parameters[f], side.parts[:, factor.columns], X[:, factor.columns])
+    return product
+
+
+def _between(factor: Similarity, parameters: Floats, one: Floats, other: Floats) -> Floats:
+    """Like `Similarity.between`, computed once for equal rows."""
+    rows, row_of = _distinct(one)
+    seen, seen_of = _distinct(other)
+    return factor.between(parameters, one[rows], other[seen])[row_of[:, None], seen_of[None, :]]
+
+
+def _halves(term: Term, features: Floats) -> tuple[_Side, _Side]:
+    """Cut a term's similarities, in their order, where the two tables together are smallest."""
+    found: tuple[_Side, _Side] | None = None
+    for cut in range(len(term.factors) + 1):
+        sides = []
+        for half in (range(cut), range(cut, len(term.factors))):
+            first, of_design = _distinct(features[:, [c for f in half for c in term.factors[f].columns]])
+            sides.append(_Side(tuple(half), features[first], of_design))
+        if found is None or sum(len(side.parts) for side in sides) < sum(len(side.parts) for side in found):
+            found = sides[0], sides[1]
+    assert found is not None
+    return found
+
+
+def _distinct(rows: Floats) -> tuple[Rows, Rows]:
+    """First row of each distinct kind, and each row's kind; all rows are alike when they have no columns."""
+    place = np.zeros(len(rows), dtype=np.int64)
+    for column in rows.T:
+        values, code = np.unique(column, return_inverse=True)
+        # Renumbering after each column keeps the mixed-radix number far from overflow.
+        place = np.unique(place * len(values) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
+    _, first = np.unique(place, return_index=True)
+    return first.astype(np.int64), place.astype(np.int64)

@@ -1,0 +1,92 @@
+import numpy as np
+import pytest
+
+from engines.search.fitting import LEAST_NOISE, FitFailure, Hyperparameters, fit
+from engines.search.surrogate import Posterior, prepare
+from search_space.space import SearchSpace
+
+SPACE = SearchSpace.paper(k_pre=[0, 1, 2], message=["mean", "max"], k_trans=[1, 2, 3], k_post=[0, 1])
+WHOLE = prepare(SPACE)
+ROWS = np.array([3, 50, 7, 81, 20, 64])
+X = WHOLE.features[ROWS]
+Y = np.array([0.3, 0.1, 0.25, 0.4, 0.2, 0.15])
+NOISE = np.array([1e-3, 2e-3, 0.0, 1e-3, 5e-4, 1e-3])
+EVERY = np.arange(len(SPACE))
+FOUND = Hyperparameters(WHOLE.kernel.prior_means + 0.2, nugget=0.1, mean=-0.2, centre=0.25, scale=0.1, log_density=0.0)
+
+
+def dense(noise: np.ndarray, as_noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of all true values by plain conditioning; what is not noise is part of the truth."""
+    prior = WHOLE.kernel.matrix(FOUND.parameters, WHOLE.features, WHOLE.features)
+    prior += (FOUND.nugget - as_noise) * np.eye(len(SPACE))
+    gain = prior[:, ROWS] @ np.linalg.inv(prior[np.ix_(ROWS, ROWS)] + np.diag(noise / 0.01 + LEAST_NOISE + as_noise))
+    mean = 0.25 + 0.1 * (-0.2 + gain @ ((Y - 0.25) / 0.1 + 0.2))
+    return mean, 0.01 * (prior - gain @ prior[ROWS])
+
+
+def test_with_known_noise_the_nugget_is_part_of_the_truth() -> None:
+    model = Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0])
+    mean, covariance = dense(NOISE, np.float64(0.0))
+    fresh = np.setdiff1d(EVERY, ROWS)
+    assert model.means[fresh] == pytest.approx(mean[fresh])
+    assert model.deviations(fresh) == pytest.approx(np.sqrt(np.diag(covariance)[fresh]))
+    assert model.observed_means == pytest.approx(mean[ROWS])
+
+
+def test_with_unknown_noise_the_nugget_is_noise() -> None:
+    model = Posterior(WHOLE, FOUND, X, Y, np.full(6, np.nan), X[:0])
+    mean, covariance = dense(np.zeros(6), np.float64(FOUND.nugget))
+    assert model.means == pytest.approx(mean)
+    assert model.deviations(EVERY) == pytest.approx(np.sqrt(np.diag(covariance)))
+    assert model.observed_means == pytest.approx(mean[ROWS])
+
+
+def test_running_designs_leave_means_and_shrink_deviations() -> None:
+    running = WHOLE.features[[10, 90]]
+    before, after = Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0]), Posterior(WHOLE, FOUND, X, Y, NOISE, running)
+    assert after.means == pytest.approx(before.means)
+    assert (after.deviations(EVERY) <= before.deviations(EVERY) + 1e-12).all()
+    assert after.deviations(np.array([11]))[0] < 0.99 * before.deviations(np.array([11]))[0]
+
+
+def test_a_running_design_counts_as_observed_at_its_mean() -> None:
+    running = WHOLE.features[[10]]
+    before = Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0])
+    believed = Posterior(WHOLE, FOUND, X, Y, NOISE, running)
+    usual = (NOISE / 0.01 + LEAST_NOISE).mean() * 0.01 - LEAST_NOISE * 0.01
+    told = Posterior(
+        WHOLE, FOUND, np.vstack((X, running)), np.append(Y, before.means[10]), np.append(NOISE, usual), X[:0]
+    )
+    assert told.means == pytest.approx(believed.means)
+    assert told.deviations(EVERY) == pytest.approx(believed.deviations(EVERY))
+
+
+def test_no_deviation_exceeds_the_priors() -> None:
+    model = Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0])
+    assert model.deviations(EVERY).max() <= model.prior_deviation
+
+
+def test_an_exact_observation_is_believed() -> None:
+    found = Hyperparameters(WHOLE.kernel.prior_means, nugget=0.0, mean=0.0, centre=0.0, scale=1.0, log_density=0.0)
+    model = Posterior(WHOLE, found, X, Y, np.zeros(6), X[:0])
+    assert model.observed_means == pytest.approx(Y, abs=1e-4)
+    assert model.means[ROWS] == pytest.approx(Y, abs=1e-4)
+    assert model.deviations(ROWS) == pytest.approx(0.0, abs=5e-3)
+
+
+def test_predictions_improve_with_observations() -> None:
+    truth = -np.abs(np.log1p(WHOLE.features[:, 0]) - 0.7) - 0.2 * (WHOLE.features[:, 2] == 1) * WHOLE.features[:, 3]
+    errors = []
+    for count in (6, 60):
+        rows = np.random.default_rng(0).choice(len(SPACE), count, replace=False)
+        noise = np.full(count, np.nan)
+        seen, y = WHOLE.features[rows], truth[rows]
+        model = Posterior(WHOLE, fit(WHOLE.kernel, seen, y, noise), seen, y, noise, seen[:0])
+        errors.append(float(np.abs(model.means - truth).mean()))
+    assert errors[1] < 0.2 * errors[0]
+
+
+def test_a_matrix_that_cannot_be_factored_is_a_failure() -> None:
+    broken = Hyperparameters(FOUND.parameters, nugget=-2.0, mean=0.0, centre=0.0, scale=1.0, log_density=0.0)
+    with pytest.raises(FitFailure, match="the kernel matrix of 6 designs is not positive definite"):
+        Posterior(WHOLE, broken, X, Y, np.full(6, np.nan), X[:0])
