@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from typing import Any
 
-from engines.history import History
+from engines.history import INTERRUPTED, History
 
 
 def working_seconds(history: History[Any], intervals: Mapping[int, tuple[float, float | None]]) -> dict[int, float]:
@@ -17,12 +17,13 @@ def working_seconds(history: History[Any], intervals: Mapping[int, tuple[float, 
     Args:
         intervals: start and end of trials in seconds on one clock, by number; the end is None while one is running.
     Returns:
-        By trial number, for those of `history` that ended.
+        By trial number, for those of `history` that ended and were not interrupted.
     """
     spans = []
     for trial in history:
         start, end = intervals.get(trial.number, (0.0, None))
-        if end is not None:
+        # The end of an interrupted trial is when the run was resumed: the pause would count.
+        if end is not None and trial.reason != INTERRUPTED:
             # A trial is recorded once it has been suggested, so its suggestion lies before its start.
             suggested = trial.details.get("suggestion", {}).get("seconds", 0.0)
             spans.append((start - float(suggested), end, trial.number))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines.history import History
+from engines.history import INTERRUPTED, History
 from engines.trial import Trial
 from pasca.working_time import working_seconds
 
@@ -22,6 +22,11 @@ def test_suggestions_and_evaluations_add_up() -> None:
 def test_a_pause_does_not_count() -> None:
     found = working_seconds(history(0.0, 1.0), {0: (100.0, 104.0), 1: (9001.0, 9003.0)})
     assert found == {0: 4.0, 1: 7.0}
+
+
+def test_an_interrupted_trial_does_not_bridge_the_pause() -> None:
+    trials = [Trial(0, "d").fail(INTERRUPTED), Trial(1, "e")]
+    assert working_seconds(History(trials), {0: (100.0, 9000.0), 1: (9000.0, 9003.0)}) == {1: 3.0}
 
 
 def test_trials_at_the_same_time_count_once() -> None:

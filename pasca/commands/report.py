@@ -1,0 +1,45 @@
+"""`pasca report`: write a run as one page for a browser."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from pasca.commands.answer import Answer, Stopped
+from pasca.commands.options import AtMost, Debug, Json, Pick, Run
+
+
+def report(
+    run: Run,
+    out: Annotated[
+        str | None, typer.Option("--out", metavar="FILE", help="The page to write [report.html in the run's folder].")
+    ] = None,
+    pick: Pick = "knee",
+    at_most: AtMost = None,
+    compare: Annotated[
+        list[str] | None, typer.Option("--compare", metavar="RUN", help="Another run to show beside; may be repeated.")
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Keep the page up to date until the run ends; it reads itself anew.")
+    ] = False,
+    every: Annotated[int, typer.Option("--every", metavar="SECONDS", min=1, help="How often, with --live.")] = 10,
+    json: Json = False,
+    debug: Debug = False,
+) -> Answer:
+    """Write a run, finished or not, as one HTML page that needs no network: front, effects, costs, curves, classes."""
+    from pasca.reporting import follow_report, write_report
+    from pasca.results import Study
+
+    others = [Study.open(other) for other in compare or ()]
+    bounds = at_most or []
+    if live:
+        try:
+            for page in follow_report(run, out, every=every, pick=pick, at_most=bounds, others=others):
+                written = page
+        except KeyboardInterrupt:
+            raise Stopped("stopped following; the page stays as it was written last", 130) from None
+    else:
+        written = write_report(Study.open(run), out, pick=pick, at_most=bounds, others=others)
+    path = written.absolute()
+    return Answer({"report": str(path), "bytes": path.stat().st_size}, [f"wrote {path}", f"open {path.as_uri()}"], json)

@@ -1,0 +1,156 @@
+"""What each choice of the search space did to each objective, as far as a run can tell.
+
+Costs that were known beforehand are known for every design, so their effects are exact. What training measures is
+predicted for every design by the surrogate of the search, given all trials; each average then has an uncertainty, and
+`explained` says how well the surrogate predicts trials it was not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from engines.history import History
+from engines.objectives import Objective
+from engines.search.sensitivity import Dimension, decompose
+from search_space.errors import RunError
+from search_space.space import SearchSpace
+
+if TYPE_CHECKING:
+    from pasca.results import Study
+
+LEAST_TRIALS = 8
+"""Trials with values below which a surrogate says nothing about six choices."""
+
+_MOST_FITTED = 400
+_LABELS = {
+    "k_pre": "steps before training",
+    "pre_aggregator": "graph operator before training",
+    "message": "joining of hops",
+    "k_trans": "layers",
+    "k_post": "steps after training",
+    "post_aggregator": "graph operator after training",
+}
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What each choice does to one objective, in measured units.
+
+    Attributes:
+        objective: smaller is better.
+        exact: whether the values of all designs are known; otherwise they are predicted.
+        num_trials: trials behind the prediction.
+        explained: 1 - squared error / variance of predicting each trial from the others; None where exact. At 0 or
+            below the surrogate predicts no better than the mean does.
+        overall: average over all designs.
+        dimensions: one for each choice of the space.
+    """
+
+    objective: Objective
+    exact: bool
+    num_trials: int
+    explained: float | None
+    overall: float
+    dimensions: tuple[Dimension, ...]
+
+    def as_mapping(self) -> dict[str, Any]:
+        """JSON types."""
+        return {
+            "objective": self.objective.name,
+            "exact": self.exact,
+            "trials": self.num_trials,
+            "explained": self.explained,
+            "overall": self.overall,
+            "dimensions": [
+                {
+                    "name": dimension.name,
+                    "alone": dimension.alone,
+                    "with_others": dimension.with_others,
+                    "effects": [
+                        {
+                            "value": effect.value,
+                            "designs": effect.num_designs,
+                            "mean": effect.mean,
+                            "deviation": effect.deviation,
+                            "best": effect.best,
+                        }
+                        for effect in dimension.effects
+                    ],
+                }
+                for dimension in self.dimensions
+            ],
+        }
+
+
+def dimension_label(name: str) -> str:
+    """A choice of the paper's space in words; another name as it is."""
+    return _LABELS.get(name, name)
+
+
+def run_effects(study: Study) -> tuple[Effects, ...]:
+    """Effects on every objective of a run, in their order.
+
+    Raises:
+        RunError: the run searched a space of its own, or has too few trials.
+    """
+    space = recorded_space(study.manifest)
+    if space is None:
+        raise RunError(f"run {study.name} searched a space of its own; effects are computed for pasca's space only")
+    from pasca.run_costs import RunCosts
+
+    costs = RunCosts.of(study.manifest)
+    known = {} if costs is None else costs.of_space(space)
+    return tuple(
+        _exact(objective, space, known[objective.name], len(study.history.observed))
+        if objective.kind == "known" and objective.name in known
+        else _predicted(objective, space, study.history, study.name)
+        for objective in study.objectives
+    )
+
+
+def recorded_space(manifest: Mapping[str, Any]) -> SearchSpace | None:
+    """The restriction of the paper's space that a run searched; None where it searched another one."""
+    stated = manifest["identity"].get("space") or {}
+    return SearchSpace.from_mapping(stated) if set(stated) == set(_LABELS) else None
+
+
+def _exact(objective: Objective, space: SearchSpace, values: Any, num_trials: int) -> Effects:
+    return Effects(objective, True, num_trials, None, float(values.mean()), decompose(space, values))
+
+
+def _predicted(objective: Objective, space: SearchSpace, history: History[Any], run: str) -> Effects:
+    from engines.search.fitting import FitFailure, fit
+    from engines.search.noise import pooled_variances
+    from engines.search.observations import observe
+    from engines.search.surrogate import Posterior, prepare
+
+    observed = observe(list(history), space, (objective,))
+    if len(observed) < LEAST_TRIALS:
+        raise RunError(
+            f"effects need at least {LEAST_TRIALS} evaluated designs, run {run} has {len(observed)}; "
+            "continue it with --resume"
+        )
+    whole = prepare(space)
+    X, y = whole.features[observed.rows], observed.Y[:, 0]
+    noise = pooled_variances(observed.variances[:, 0], observed.num_seeds)
+    chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MOST_FITTED)).astype(np.int64))
+    try:
+        found = fit(whole.kernel, X[chosen], y[chosen], noise[chosen])
+        posterior = Posterior(whole, found, X, y, noise, X[:0])
+    except FitFailure as failure:
+        raise RunError(f"effects of run {run} could not be estimated: {failure}") from None
+    losses = -posterior.means  # gains turned round, so that smaller is better
+    residuals = y - posterior.left_out_means()
+    variance = float(((y - y.mean()) ** 2).sum())
+    return Effects(
+        objective=objective,
+        exact=False,
+        num_trials=len(y),
+        explained=1.0 - float(residuals @ residuals) / variance if variance > 0 else 0.0,
+        overall=float(losses.mean()),
+        dimensions=decompose(space, losses, posterior.contrast),
+    )
