@@ -61,19 +61,11 @@ class Npz(Mapping[str, NDArray[Any]]):
     def __getitem__(self, key: str) -> NDArray[Any]:
         info = self._members[key]
         what = f"{self.path}: array {key!r}"
-        try:
-            with self._archive.open(info) as stream:
-                return _read_array(stream, info.file_size, what)
-        except (
-            zipfile.BadZipFile,
-            zlib.error,
-            EOFError,
-            OSError,
-            NotImplementedError,
-            RuntimeError,
-            ValueError,
-        ) as error:
-            raise DataError(f"{what} is damaged or cut off ({error}); fetch the file again") from None
+        with _damage(what), self._archive.open(info) as stream:
+            return _read_array(stream, info.file_size, what)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._members  # Mapping's own would read the array
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)
@@ -132,11 +124,8 @@ def read_npy(path: Path) -> NDArray[Any]:
         DataError: it is something else, holds pickled objects, or is cut off.
     """
     size = path.stat().st_size
-    with path.open("rb") as stream:
-        try:
-            return _read_array(stream, size, str(path))
-        except (ValueError, EOFError, OSError) as error:
-            raise DataError(f"{path}: not a complete .npy file ({error}); fetch the file again") from None
+    with _damage(f"{path}: the .npy file"), path.open("rb") as stream:
+        return _read_array(stream, size, str(path))
 
 
 @contextlib.contextmanager

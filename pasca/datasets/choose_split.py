@@ -87,7 +87,7 @@ def _random(options: LoadOptions, numbers: NDArray[np.int64], class_names: tuple
 
 
 def require_trainable(graph: Graph) -> None:
-    """Refuse a graph that nothing can be learned from.
+    """Refuse a graph that no design can be trained and validated on.
 
     Raises:
         DataError: no labels, one class only, no training node, or no validation node.
@@ -95,19 +95,23 @@ def require_trainable(graph: Graph) -> None:
     if graph.num_labelled == 0:
         raise DataError(f"{graph.name}: no node has a label, so there is nothing to learn; add a label column or file")
     check_trainable(graph.name, graph.class_names, graph.split)
+    if not graph.split.validation.size:
+        raise DataError(
+            f"{graph.name}: split {graph.split.name!r} has no labelled validation node to choose designs by; "
+            "take another split, or label more nodes"
+        )
 
 
 def check_trainable(source: str, class_names: tuple[str, ...], split: Split) -> None:
-    """Refuse labels of fewer than two classes, and a split without training or validation nodes.
+    """Refuse labels that nothing could be learned from.
 
     Raises:
-        DataError: says which.
+        DataError: fewer than two classes, or no training node.
     """
     if len(class_names) < 2:
         found = f"only {class_names[0]!r}" if class_names else "none"
         raise DataError(f"{source}: labels have at least two classes, found {found}; is it the right label column?")
-    for part, nodes in (("training", split.train), ("validation", split.validation)):
-        if not nodes.size:
-            raise DataError(
-                f"{source}: split {split.name!r} has no labelled {part} node; choose another split, or split='random'"
-            )
+    if not split.train.size:
+        raise DataError(
+            f"{source}: split {split.name!r} has no labelled training node; take another split, or split='random'"
+        )

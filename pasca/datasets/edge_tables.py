@@ -47,13 +47,13 @@ class EdgeTable:
         firsts = [self.sources[0], self.targets[0], self.sources[1], self.targets[1]]
         import pyarrow as pa
 
-        found = index.find(Ids(None, pa.chunked_array([firsts], type=pa.string()))) >= 0
+        found = index.find(ids_of(pa.chunked_array([firsts], type=pa.string()))) >= 0
         if found.tolist() != [False, False, True, True]:
             return self
         return replace(
             self,
-            sources=ids_of(self.sources.texts[1:]),
-            targets=ids_of(self.targets.texts[1:]),
+            sources=self.sources.without_first(),
+            targets=self.targets.without_first(),
             weights=None if self.weights is None else self.weights[1:],
             skipped_rows=1,
             notes=(*self.notes, f"first line of the edges, {firsts[0]!r} and {firsts[1]!r}, read as a header"),

@@ -26,24 +26,35 @@ class Ids:
     """A list of ids, possibly with repeats.
 
     Attributes:
-        integers: (n,) int64, when every id is a plainly spelled integer; else None.
-        texts: a pyarrow ChunkedArray of n strings, when they are not; else None.
+        values: (n,) the integers themselves, when every id is a plainly spelled integer; else numbers of `names`.
+        names: a pyarrow StringArray of the distinct texts, when they are not; else None.
     """
 
-    integers: Integers | None
-    texts: Any = None
+    values: Integers
+    names: Any = None
+
+    @property
+    def integers(self) -> Integers | None:
+        """(n,) the ids as integers, where all of them are."""
+        return self.values if self.names is None else None
 
     def __len__(self) -> int:
-        return len(self.texts) if self.integers is None else int(self.integers.size)
+        return int(self.values.size)
 
     def __getitem__(self, i: int) -> str:
-        return str(self.texts[i].as_py() if self.integers is None else self.integers[i])
+        return str(self.values[i] if self.names is None else self.names[int(self.values[i])].as_py())
 
-    def as_texts(self) -> Any:
-        """A pyarrow ChunkedArray of strings."""
+    def without_first(self) -> Ids:
+        """All ids but the first, in their fastest form."""
         import pyarrow as pa
 
-        return self.texts if self.integers is None else pa.chunked_array([self.integers]).cast(pa.string())
+        return self if self.names is None else ids_of(pa.chunked_array([self.names.take(pa.array(self.values[1:]))]))
+
+    def distinct(self) -> Any:
+        """The distinct ids as a pyarrow StringArray, in the order of `values`."""
+        import pyarrow as pa
+
+        return pa.array(np.unique(self.values)).cast(pa.string()) if self.names is None else self.names
 
 
 def ids_of(column: Any) -> Ids:
@@ -55,16 +66,27 @@ def ids_of(column: Any) -> Ids:
         try:
             return Ids(np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64))
         except pa.ArrowInvalid:  # beyond int64
-            return Ids(None, column.cast(pa.string()))
+            return _encoded(column.cast(pa.string()))
     # One look at the first id spares most text columns the attempt.
     if not len(column) or not column[0].as_py().lstrip("-").isdecimal():
-        return Ids(None, column)
+        return _encoded(column)
     try:
         integers = np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
     except pa.ArrowInvalid:
-        return Ids(None, column)
+        return _encoded(column)
     lengths = np.asarray(pc.binary_length(column).to_numpy(), dtype=np.int64)
-    return Ids(integers) if np.array_equal(lengths, _plain_lengths(integers)) else Ids(None, column)
+    return Ids(integers) if np.array_equal(lengths, _plain_lengths(integers)) else _encoded(column)
+
+
+def _encoded(column: Any) -> Ids:
+    """Texts as numbers of their distinct values: each text is hashed once, here, and never again."""
+    import pyarrow as pa
+
+    # One array, so that there is one dictionary; large_string, because together the texts may pass 2 GiB.
+    encoded = pa.chunked_array(column.cast(pa.large_string()).chunks, type=pa.large_string()).combine_chunks()
+    encoded = encoded.dictionary_encode()
+    codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
+    return Ids(codes, encoded.dictionary.cast(pa.string()))
 
 
 def _plain_lengths(integers: Integers) -> Integers:
@@ -103,12 +125,18 @@ class NodeIndex:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if ids.integers is None or self.ids.integers is None:
-            values = self.ids.as_texts().combine_chunks()
-            found = pc.index_in(ids.as_texts(), value_set=values)
-            return np.asarray(found.cast(pa.int64()).fill_null(-1).to_numpy(), dtype=np.int64)
+        if ids.names is not None or self.ids.names is not None:
+            # Only distinct texts are looked up; repeats follow by number.
+            asked = ids.names if ids.names is not None else pa.array(ids.values).cast(pa.string())
+            places = pc.index_in(asked, value_set=self.ids.distinct()).cast(pa.int64()).fill_null(-1)
+            numbers = np.asarray(places.to_numpy(zero_copy_only=False), dtype=np.int64)
+            # Distinct ids stand in the order of their values, whether those are integers or numbers of names.
+            nodes = np.append(np.argsort(self.ids.values, kind="stable"), -1)
+            found = nodes[numbers]
+            return found if ids.names is None else found[ids.values]
+        integers = ids.values
         if self._lookup is not None:
-            places = ids.integers - self._low
+            places = integers - self._low
             inside = (places >= 0) & (places < self._lookup.size)
             return (
                 self._lookup[places]
@@ -117,15 +145,15 @@ class NodeIndex:
             )
         if self._order is None:
             return np.full(len(ids), -1, dtype=np.int64)
-        ascending = self.ids.integers[self._order]
-        places = np.minimum(np.searchsorted(ascending, ids.integers), ascending.size - 1)
-        return np.where(ascending[places] == ids.integers, self._order[places], -1)
+        ascending = self.ids.values[self._order]
+        places = np.minimum(np.searchsorted(ascending, integers), ascending.size - 1)
+        return np.where(ascending[places] == integers, self._order[places], -1)
 
     def original(self) -> NDArray[np.str_] | None:
         """(N,) texts, or None where the ids are the node numbers."""
         N = len(self)
         if self.ids.integers is None:
-            return np.array(self.ids.texts.to_pylist(), dtype=np.str_)
+            return np.array(self.ids.names.to_pylist(), dtype=np.str_)[self.ids.values]
         if np.array_equal(self.ids.integers, np.arange(N)):
             return None
         width = int(_plain_lengths(self.ids.integers).max())
@@ -134,15 +162,8 @@ class NodeIndex:
 
 def repeated(ids: Ids) -> tuple[int, int] | None:
     """The first two places that hold the same id, or None when all differ."""
-    if ids.integers is not None:
-        order = np.argsort(ids.integers, kind="stable")
-        values: NDArray[Any] = ids.integers[order]
-    else:
-        import pyarrow.compute as pc
-
-        codes = pc.index_in(ids.texts, value_set=pc.unique(ids.texts)).to_numpy()
-        order = np.argsort(codes, kind="stable")
-        values = np.asarray(codes)[order]
+    order = np.argsort(ids.values, kind="stable")
+    values = ids.values[order]
     same = np.flatnonzero(values[1:] == values[:-1])
     if not same.size:
         return None
@@ -160,9 +181,9 @@ def union(*lists: Ids) -> Ids:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    chunks = [chunk for ids in lists for chunk in ids.as_texts().chunks]
-    values = pc.unique(pa.chunked_array(chunks, type=pa.string()))
-    return Ids(None, pa.chunked_array([values.take(pc.array_sort_indices(values))]))
+    texts = pc.unique(pa.chunked_array([ids.distinct() for ids in lists], type=pa.string()))
+    ordered = texts.take(pc.array_sort_indices(texts))
+    return Ids(np.arange(len(ordered)), ordered)
 
 
 def _unique(arrays: list[Integers]) -> Integers:

@@ -190,11 +190,12 @@ def check_ids(ids: Ids, table: Table) -> None:
             f"{table.file}: node {ids[first]!r} is listed twice, in {table.where(first)} and {table.where(again)}; "
             "every node has one row"
         )
-    if ids.integers is None:
+    if ids.names is not None:
         import pyarrow.compute as pc
 
-        row = int(pc.index(ids.texts, "").as_py())
-        if row >= 0:
+        empty = int(pc.index(ids.names, "").as_py())
+        if empty >= 0:
+            row = int(np.flatnonzero(ids.values == empty)[0])
             raise DataError(f"{table.file}: the node in {table.where(row)} has no id; give it one")
 
 

@@ -78,6 +78,13 @@ def _reconstruct(*_: object) -> _Array:
     return _Array()
 
 
+def _reconstructor(kind: Any, *_: object) -> Any:
+    """What protocols 0 and 1 write for an object of a class."""
+    if not (isinstance(kind, type) and issubclass(kind, _StandIn)):
+        raise pickle.UnpicklingError("an object of no known class")
+    return kind()
+
+
 def _frombuffer(raw: bytes, dtype: _Dtype, shape: tuple[int, ...], order: str) -> _Array:
     array = _Array()
     array.__setstate__((1, shape, dtype, order == "F", raw))
@@ -104,6 +111,8 @@ _NAMES: dict[str, Any] = {
     "collections.defaultdict": _defaultdict,
     "__builtin__.list": "list",
     "builtins.list": "list",
+    "__builtin__.object": "object",
+    "copy_reg._reconstructor": _reconstructor,
     "_codecs.encode": _encode,
 }
 
