@@ -118,9 +118,11 @@ def settled_config(settings: Mapping[str, Any]) -> RunConfig:
     folder = run_folder(config.run, config.out)
     if not (folder / MANIFEST_FILE).is_file():
         raise RunError(f"there is no run in {folder} to resume; leave --resume out to start one")
-    stored = read_manifest(folder)["config"]
-    # Where the run is and that it is resumed are said now; the rest is as it was unless said otherwise now.
-    stored = {name: value for name, value in stored.items() if name not in ("run", "out", "resume")}
+    manifest = read_manifest(folder)
+    # Where the run is and that it is resumed are said now; the rest is as it was unless said otherwise now. The recipe
+    # is taken whole, so that a run goes on as it began when the defaults of a recipe have changed since.
+    stored = {name: value for name, value in manifest["config"].items() if name not in ("run", "out", "resume")}
+    stored["recipe"] = manifest["identity"].get("recipe") or {}
     return RunConfig().with_settings(stored, f"the manifest of {folder}").with_settings(settings)
 
 

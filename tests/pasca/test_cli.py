@@ -287,6 +287,22 @@ def test_settings_come_from_a_file_and_flags_override_them(capsys: pytest.Captur
     assert manifest["identity"]["space"]["k_trans"] == [1, 2]
 
 
+def test_a_run_goes_on_by_its_own_recipe_when_the_defaults_have_changed(capsys: pytest.CaptureFixture[str]) -> None:
+    from engines.evaluation.recipe import Recipe
+
+    settings = ("--space", "space.toml", "--threads", "1", "-q", "--retrain", "0", "--recipe", "max_epochs=2")
+    ok(capsys, "search", "--run", "older", "-n", "1", *settings)
+    path = Path("results/older/manifest.json")
+    manifest = json.loads(path.read_text())
+    assert manifest["identity"]["recipe"]["patience"] == Recipe().patience
+    manifest["identity"]["recipe"]["patience"] = Recipe().patience + 1
+    path.write_text(json.dumps(manifest))
+    ok(capsys, "search", "--run", "older", "-n", "2", "--resume", "-q")
+    assert "another recipe patience" in refused(
+        capsys, "search", "--run", "older", "--resume", "--recipe", f"patience={Recipe().patience}"
+    )
+
+
 def test_an_unknown_setting_in_a_file_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("wrong.toml").write_text("evals = 9\n")
     assert "unknown setting 'evals' in the configuration file 'wrong.toml'" in refused(
