@@ -58,9 +58,9 @@ def read_geom_txt(folder: Path, options: LoadOptions) -> Parts:
     order = np.arange(len(ids)) if ids.integers is None else np.argsort(ids.integers, kind="stable")
     sorted_ids = ids if ids.integers is None else type(ids)(ids.integers[order])
     index = NodeIndex(sorted_ids)
+    features, feature_notes = _features(table, order)
     edges = read_edge_table(TextFile(folder / EDGES), options)
     arcs, notes = edges.arcs(index, f"the {len(index)} nodes of {NODES}", options.unknown_nodes)
-    features, feature_notes = _features(table, order)
     given = find_geom_splits(folder, None, len(index))
     return Parts(
         name=folder.resolve().name,

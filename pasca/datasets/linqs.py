@@ -52,12 +52,12 @@ def read_linqs(content: Path, cites: Path, name: str, options: LoadOptions) -> P
     ids = ids_of(table.texts(0))
     check_ids(ids, table)
     index = NodeIndex(ids)
-    edges = read_edge_table(TextFile(cites), options, header=False)
-    arcs, notes = edges.arcs(index, f"the {len(index)} papers of {content}", options.unknown_nodes)
     features = np.empty((table.num_rows, width), dtype=np.float32)
     with np.errstate(over="ignore"):
         for column in range(width):
             features[:, column] = table.numbers(column + 1)
+    edges = read_edge_table(TextFile(cites), options, header=False)
+    arcs, notes = edges.arcs(index, f"the {len(index)} papers of {content}", options.unknown_nodes)
     return Parts(
         name=name,
         source=str(content),
