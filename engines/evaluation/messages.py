@@ -43,7 +43,8 @@ class Kind(IntEnum):
 
     PUSH = 0
     PULL = 1
-    LEAVE = 2
+    PULL_STRICTLY = 2
+    LEAVE = 3
 
 
 _HEADER = struct.Struct("<qqd")
@@ -55,10 +56,10 @@ class Request:
     """A worker's request to a server.
 
     Attributes:
-        kind: push, pull or leave.
+        kind: push, pull, pull once all earlier pushes of all workers are in, or leave.
         clock: pushes that this worker has made before this one.
-        weight: of a push: the sum of its rows' weights; 0 otherwise.
-        payload: of a push: the packed gradient of the shard, uint8; empty otherwise.
+        weight: of a push: the share of its rows in the batch; 0 otherwise, and where it has no rows.
+        payload: of a push: the packed gradient of the shard, uint8; empty otherwise and at weight 0.
     """
 
     kind: Kind

@@ -86,8 +86,8 @@ def train(
         inputs = network.prepare(train_rows.hops.to(device)).contiguous()
         validation_inputs = network.prepare(validation_rows.hops.to(device)).contiguous()
     labels, validation_labels = train_rows.labels.to(device), validation_rows.labels.to(device)
-    weights = _class_weights(labels, num_classes) if recipe.class_weight == "balanced" else None
-    best = _Best(network, len(seeds))
+    weights = class_weights(labels, num_classes) if recipe.class_weight == "balanced" else None
+    best = BestWeights(network, len(seeds))
     curve: list[tuple[int, float, float]] = []
     epoch = 0
     for epoch in range(1, recipe.max_epochs + 1):
@@ -103,7 +103,7 @@ def train(
         train_loss = float(losses.detach().mean())
         if not (np.isfinite(train_loss) and np.isfinite(validation_losses).all()):
             raise TrialFailure(f"training diverged: the loss is not finite after epoch {epoch}")
-        scores = _scores(recipe.metric, outputs, validation_labels)
+        scores = validation_scores(recipe.metric, outputs, validation_labels)
         curve.append((epoch, train_loss, float(scores.mean())))
         best.update(epoch, scores, validation_losses, recipe.patience)
         if not best.active.any():
@@ -112,7 +112,7 @@ def train(
     return Trained(network.eval(), best.epochs, best.scores, best.losses, epoch, curve)
 
 
-class _Best:
+class BestWeights:
     """Each repeat's best weights so far."""
 
     def __init__(self, network: Network, num_repeats: int) -> None:
@@ -147,21 +147,26 @@ def _optimiser(network: Network, recipe: Recipe) -> torch.optim.Optimizer:
 
 def _losses(outputs: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor | None) -> torch.Tensor:
     """Mean cross-entropy of each repeat: (S, n, C) and (n,) to (S,)."""
-    S, n, C = outputs.shape
-    each = F.cross_entropy(outputs.reshape(S * n, C), labels.repeat(S), reduction="none").reshape(S, n)
+    each = row_losses(outputs, labels)
     if weights is None:
         return each.mean(dim=1)
     of_row = weights[labels]
     return (each * of_row).sum(dim=1) / of_row.sum()
 
 
-def _class_weights(labels: torch.Tensor, num_classes: int) -> torch.Tensor:
+def row_losses(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Cross-entropy of each row: (S, n, C) and (n,) to (S, n)."""
+    S, n, C = outputs.shape
+    return F.cross_entropy(outputs.reshape(S * n, C), labels.repeat(S), reduction="none").reshape(S, n)
+
+
+def class_weights(labels: torch.Tensor, num_classes: int) -> torch.Tensor:
     """n / (C · count) for each class, 1 for a class without training rows."""
     counts = torch.bincount(labels, minlength=num_classes).float()
     return torch.where(counts > 0, labels.numel() / (num_classes * counts.clamp(min=1.0)), torch.ones_like(counts))
 
 
-def _scores(metric: str, outputs: torch.Tensor, labels: torch.Tensor) -> NDArray[np.float64]:
+def validation_scores(metric: str, outputs: torch.Tensor, labels: torch.Tensor) -> NDArray[np.float64]:
     """Validation score of each repeat, (S,)."""
     if metric == "accuracy":
         return (outputs.argmax(dim=2) == labels).double().mean(dim=1).cpu().numpy()
