@@ -123,6 +123,7 @@ def test_test_labels_have_no_part_in_fitting(communities: Graph) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_search_finds_a_design_and_leaves_no_files(
     communities: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
