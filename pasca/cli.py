@@ -22,11 +22,14 @@ from pasca.commands.evaluate import evaluate
 from pasca.commands.export import export
 from pasca.commands.front import front
 from pasca.commands.info import info
+from pasca.commands.plan import plan
 from pasca.commands.predict import predict
+from pasca.commands.report import report
 from pasca.commands.runs import runs
 from pasca.commands.search import search
 from pasca.interrupts import terminations_raised
 from pasca.plain import visible
+from pasca.supervision import supervised
 from search_space.errors import InputError, PascaError
 
 app = typer.Typer(
@@ -36,7 +39,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (search, front, export, predict, evaluate, runs, info, convert):
+for _command in (search, front, report, export, predict, evaluate, runs, info, convert, plan):
     app.command()(_command)
 
 
@@ -57,6 +60,7 @@ def _pasca(
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Results go to stdout, progress and errors to stderr."""
+    supervised()
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     if debug:

@@ -19,18 +19,42 @@ def front(
             "--pick", metavar="RULE", help="Show one design: knee, best:OBJECTIVE, an id, or a design's text form."
         ),
     ] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--compare", metavar="RUN", help="Put another run beside it; may be repeated, or names with commas."
+        ),
+    ] = None,
+    csv: Annotated[bool, typer.Option("--csv", help="Print the front as comma-separated values.")] = False,
     json: Json = False,
     debug: Debug = False,
 ) -> Answer:
     """Show the Pareto front of a run, finished or not, with the classics below it."""
+    from pasca.front_csv import front_csv
     from pasca.results import Study
     from pasca.tables import front_lines
 
     study = Study.open(run)
+    if compare:
+        return _compared([study, *opened(compare)], at_most or [], json)
     if pick is not None:
         return _picked(study, pick, at_most or [], json)
     found = study.front(at_most or [])
-    return Answer(found.as_mapping(), front_lines(found), json)
+    return Answer(found.as_mapping(), front_csv(found).splitlines() if csv else front_lines(found), json)
+
+
+def opened(runs: list[str]) -> list[Any]:
+    """The studies of some runs, named one by one or several with commas between."""
+    from pasca.results import Study
+
+    return [Study.open(name.strip()) for text in runs for name in text.split(",")]
+
+
+def _compared(studies: list[Any], at_most: list[str], as_json: bool) -> Answer:
+    from pasca.comparison import compare
+
+    found = compare(studies, at_most)
+    return Answer(found.as_mapping(), found.lines(), as_json)
 
 
 def _picked(study: Any, rule: str, at_most: list[str], as_json: bool) -> Answer:

@@ -18,7 +18,10 @@ def report(
     pick: Pick = "knee",
     at_most: AtMost = None,
     compare: Annotated[
-        list[str] | None, typer.Option("--compare", metavar="RUN", help="Another run to show beside; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            "--compare", metavar="RUN", help="Another run to show beside; may be repeated, or names with commas."
+        ),
     ] = None,
     live: Annotated[
         bool, typer.Option("--live", help="Keep the page up to date until the run ends; it reads itself anew.")
@@ -28,10 +31,11 @@ def report(
     debug: Debug = False,
 ) -> Answer:
     """Write a run, finished or not, as one HTML page that needs no network: front, effects, costs, curves, classes."""
+    from pasca.commands.front import opened
     from pasca.reporting import follow_report, write_report
     from pasca.results import Study
 
-    others = [Study.open(other) for other in compare or ()]
+    others = opened(compare or [])
     bounds = at_most or []
     if live:
         try:

@@ -54,6 +54,12 @@ def _may_skip() -> bool:
     return os.environ.get("CI") != "true"
 
 
+@pytest.fixture(scope="module")
+def desk(browser: Any, page_file: Path) -> Page:
+    """The page in a large window by day; opened once, since drawing every plot takes its time."""
+    return Page(browser, page_file)
+
+
 class Page:
     """A page opened in a browser.
 
@@ -66,7 +72,10 @@ class Page:
 
     def __init__(self, browser: Any, file: Path, size: tuple[int, int] = DESK, night: bool = False) -> None:
         self.browser = browser
-        self._resize(size)
+        phone = size[0] < 600
+        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": phone}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": phone})
         scheme = {"name": "prefers-color-scheme", "value": "dark" if night else "light"}
         browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
         browser.get_log("browser")
@@ -75,15 +84,29 @@ class Page:
         browser.get(file.as_uri())
         browser.execute_async_script("const done = arguments[0]; drawAll().then(() => requestAnimationFrame(done));")
 
-    def _resize(self, size: tuple[int, int]) -> None:
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-
     def run(self, script: str, *arguments: Any) -> Any:
         return self.browser.execute_script(script, *arguments)
 
     def errors(self) -> list[str]:
         return [entry["message"] for entry in self.browser.get_log("browser")]
+
+    def lonely_key(self) -> str:
+        """The design of the front whose point is farthest from all others, and which is not the chosen one."""
+        return str(
+            self.run(
+                """
+                const { data, _fullLayout: { xaxis, yaxis } } = document.getElementById("plot-front");
+                const points = data.filter((trace) => trace.customdata).flatMap((trace) => trace.customdata.map(
+                    (key, i) => ({ key, x: xaxis.d2p(trace.x[i]), y: yaxis.d2p(trace.y[i]) })));
+                const chosen = document.querySelector("#front tr[aria-current]").dataset.key;
+                const gap = (one) => Math.min(...points.filter((other) => other !== one)
+                    .map((other) => Math.hypot(one.x - other.x, one.y - other.y)));
+                const front = payload.front.front.map((place) => `t${payload.front.ids[place]}`);
+                return points.filter(({ key }) => front.includes(key) && key !== chosen)
+                    .sort((one, other) => gap(other) - gap(one))[0].key;
+                """
+            )
+        )
 
     def point_of(self, key: str) -> tuple[float, float]:
         """Where a design's point is in the window, in pixels; the page is scrolled to the plot."""
@@ -133,80 +156,73 @@ def detail(page: Page) -> str:
     return str(page.run("return document.getElementById('detail').textContent"))
 
 
-def test_it_opens_without_errors_and_loads_nothing(browser: Any, page_file: Path) -> None:
-    page = Page(browser, page_file)
-    assert page.run("return document.querySelectorAll('.plot .main-svg').length > 10")
-    assert page.run("return document.querySelectorAll('img, b').length") == 0
-    assert page.errors() == []
-    wanted = [entry for entry in browser.get_log("performance") if '"Network.requestWillBeSent"' in entry["message"]]
+def test_it_opens_without_errors_and_loads_nothing(desk: Page) -> None:
+    assert desk.run("return document.querySelectorAll('.plot .main-svg').length > 10")
+    assert desk.run("return document.querySelectorAll('img, b').length") == 0
+    assert desk.errors() == []
+    wanted = [
+        entry for entry in desk.browser.get_log("performance") if '"Network.requestWillBeSent"' in entry["message"]
+    ]
     elsewhere = [entry["message"] for entry in wanted if "report.html" not in entry["message"]]
     assert [message for message in elsewhere if '"url":"http' in message] == []
-    page.screenshot("report")
+    desk.screenshot("report")
 
 
-def test_pointing_at_a_design_shows_it(browser: Any, page_file: Path) -> None:
-    page = Page(browser, page_file)
-    key = front_keys(page)[0]
-    page.mouse("mouseMoved", page.point_of(key))
-    text = page.wait("document.querySelector('#plot-front .hoverlayer')?.textContent")
-    assert f"design {key[1:]}" in text
-    assert page.run("return payload.front.designs[payload.front.ids.indexOf(Number(arguments[0]))]", key[1:]) in text
+def test_pointing_at_a_design_shows_it(desk: Page) -> None:
+    key = desk.lonely_key()
+    desk.mouse("mouseMoved", desk.point_of(key))
+    desk.wait(f"document.querySelector('#plot-front .hoverlayer')?.textContent.includes('design {key[1:]}')")
+    text = desk.run("return document.querySelector('#plot-front .hoverlayer').textContent")
+    assert desk.run("return payload.front.designs[payload.front.ids.indexOf(Number(arguments[0]))]", key[1:]) in text
 
 
-def test_clicking_a_design_shows_its_row(browser: Any, page_file: Path) -> None:
-    page = Page(browser, page_file)
-    keys = front_keys(page)
-    chosen = page.run("return document.querySelector('#front tr[aria-current]').dataset.key")
-    key = next(key for key in keys if key != chosen)
-    place = page.point_of(key)
-    page.mouse("mouseMoved", place)
-    page.wait("document.querySelector('#plot-front .hoverlayer')?.textContent")
-    page.mouse("mousePressed", place)
-    page.mouse("mouseReleased", place)
-    assert page.wait(f"document.querySelector('#front tr[data-key=\"{key}\"]').getAttribute('aria-current')") == "true"
-    assert f"Design {key[1:]}," in detail(page)
-    assert f"--pick {key[1:]}" in detail(page)
-    assert page.run("return location.hash") == f"#{key}"
+def test_clicking_a_design_shows_its_row(desk: Page) -> None:
+    key = desk.lonely_key()
+    place = desk.point_of(key)
+    desk.mouse("mouseMoved", place)
+    desk.wait(f"document.querySelector('#plot-front .hoverlayer')?.textContent.includes('design {key[1:]}')")
+    desk.mouse("mousePressed", place)
+    desk.mouse("mouseReleased", place)
+    assert desk.wait(f"document.querySelector('#front tr[data-key=\"{key}\"]').getAttribute('aria-current')") == "true"
+    assert f"Design {key[1:]}," in detail(desk)
+    assert f"--pick {key[1:]}" in detail(desk)
+    assert desk.run("return location.hash") == f"#{key}"
 
 
-def test_keys_choose_rows_and_walk_along_the_front(browser: Any, page_file: Path) -> None:
+def test_keys_choose_rows_and_walk_along_the_front(desk: Page) -> None:
     from selenium.webdriver.common.keys import Keys
 
-    page = Page(browser, page_file)
-    keys = front_keys(page)
-    row = browser.find_element("css selector", f'#front tr[data-key="{keys[0]}"]')
+    keys = front_keys(desk)
+    row = desk.browser.find_element("css selector", f'#front tr[data-key="{keys[0]}"]')
     row.send_keys(Keys.ENTER)
-    assert f"Design {keys[0][1:]}," in detail(page)
-    browser.find_element("id", "plot-front").send_keys(Keys.ARROW_RIGHT)
-    assert f"Design {keys[min(1, len(keys) - 1)][1:]}," in detail(page)
-    browser.find_element("css selector", "#everything summary").send_keys(Keys.ENTER)
-    assert len(page.wait("document.querySelectorAll('#everything tbody tr')")) == page.run(
+    assert f"Design {keys[0][1:]}," in detail(desk)
+    desk.browser.find_element("id", "plot-front").send_keys(Keys.ARROW_RIGHT)
+    assert f"Design {keys[min(1, len(keys) - 1)][1:]}," in detail(desk)
+    desk.browser.find_element("css selector", "#everything summary").send_keys(Keys.ENTER)
+    assert len(desk.wait("document.querySelectorAll('#everything tbody tr')")) == desk.run(
         "return payload.front.ids.length"
     )
 
 
-def test_sorting_puts_the_best_first(browser: Any, page_file: Path) -> None:
-    page = Page(browser, page_file)
-    browser.find_element("css selector", "#everything summary").click()
-    page.wait("document.querySelectorAll('#everything thead button').length")
-    page.run("document.querySelectorAll('#everything thead button')[3].click()")  # validation error
-    first = page.run("return document.querySelector('#everything tbody tr').dataset.key")
-    errors = page.run("return payload.front.values.val_error")
-    ids = page.run("return payload.front.ids")
+def test_sorting_puts_the_best_first(desk: Page) -> None:
+    desk.run("document.getElementById('everything').open = true")
+    desk.wait("document.querySelectorAll('#everything thead button').length")
+    desk.run("document.querySelectorAll('#everything thead button')[3].click()")  # validation error
+    first = desk.run("return document.querySelector('#everything tbody tr').dataset.key")
+    errors = desk.run("return payload.front.values.val_error")
+    ids = desk.run("return payload.front.ids")
     assert errors[ids.index(int(first[1:]))] == min(error for error in errors if error is not None)
 
 
-def test_other_axes_can_be_chosen(browser: Any, page_file: Path) -> None:
-    page = Page(browser, page_file)
-    page.run("const menu = document.getElementById('axis-x'); menu.value = 'parameters';"
+def test_other_axes_can_be_chosen(desk: Page) -> None:
+    desk.run("const menu = document.getElementById('axis-x'); menu.value = 'parameters';"
              "menu.dispatchEvent(new Event('change'));")  # fmt: skip
-    assert page.wait("document.getElementById('plot-front').layout.xaxis.title.text === 'parameters'")
-    assert page.errors() == []
+    assert desk.wait("document.getElementById('plot-front').layout.xaxis.title.text === 'parameters'")
+    assert desk.errors() == []
 
 
-def test_names_appear_as_they_are_in_plots(browser: Any, page_file: Path) -> None:
-    page = Page(browser, page_file)
-    ticks = page.run(
+def test_names_appear_as_they_are_in_plots(desk: Page) -> None:
+    ticks = desk.run(
         "return [...document.querySelectorAll('#plot-confusion-validation .xtick text')].map((t) => t.textContent)"
     )
     assert ticks[:2] == ["</script><b>x", "a&b"]
@@ -239,9 +255,8 @@ def test_a_run_without_a_feasible_design_opens(browser: Any, bounded_run: Any, t
     page.screenshot("report-infeasible")
 
 
-def test_everything_that_can_be_used_has_a_name_and_can_be_reached(browser: Any, page_file: Path) -> None:
-    page = Page(browser, page_file)
-    unnamed = page.run(
+def test_everything_that_can_be_used_has_a_name_and_can_be_reached(desk: Page) -> None:
+    unnamed = desk.run(
         """
         return [...document.querySelectorAll("a[href], button, select, summary, [tabindex]")].filter((element) =>
             element.closest(".modebar") === null && !element.getAttribute("aria-label") && !element.textContent.trim()
@@ -249,4 +264,4 @@ def test_everything_that_can_be_used_has_a_name_and_can_be_reached(browser: Any,
         """
     )
     assert unnamed == []
-    assert page.run("return document.querySelectorAll('html[lang], h1').length") == 2
+    assert desk.run("return document.querySelectorAll('html[lang], h1').length") == 2
