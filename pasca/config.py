@@ -34,7 +34,9 @@ class RunConfig:
         space: restrictions of the paper's space: arguments of `SearchSpace.paper`.
         recipe: fields of the training recipe that differ from its defaults.
         retrain: fresh seeds that the front and the classics are trained with in the end; 0 leaves that out.
-        workers: designs evaluated at the same time.
+        workers: designs evaluated at the same time, by threads of one process.
+        ranks_per_evaluator: under mpiexec, how many ranks evaluate one design together.
+        group: how such ranks share the work: fields of `pasca.ranks.GROUP_FIELDS`.
         deterministic: with several workers, let seed and workers fix the designs.
         device: where to train: `cpu`, or a name that torch knows.
         threads: threads of one evaluator; None shares the cores there are among the workers.
@@ -62,6 +64,8 @@ class RunConfig:
     recipe: Mapping[str, Any] = field(default_factory=dict)
     retrain: int = 10
     workers: int = 1
+    ranks_per_evaluator: int = 1
+    group: Mapping[str, Any] = field(default_factory=dict)
     deterministic: bool = False
     device: str = "cpu"
     threads: int | None = None
@@ -82,6 +86,7 @@ class RunConfig:
             ("num_initial", 1),
             ("retrain", 0),
             ("workers", 1),
+            ("ranks_per_evaluator", 1),
         ):
             _check_count(name, getattr(self, name), least)
         if self.threads is not None:
@@ -90,7 +95,7 @@ class RunConfig:
             self._set("time_budget", parse_seconds(self.time_budget, "time_budget"))
         if self.memory is not None:
             self._set("memory", parse_bytes(self.memory, "memory"))
-        for name in ("load", "space", "recipe"):
+        for name in ("load", "space", "recipe", "group"):
             value = getattr(self, name)
             if not isinstance(value, Mapping):
                 raise ConfigError(f"{name} is a table of names and values, got {value!r}")
@@ -133,7 +138,7 @@ class RunConfig:
             if name not in legal:
                 raise ConfigError(f"unknown setting {name!r} in {source}; choose from: {', '.join(legal)}")
         merged = dict(settings)
-        for name in ("load", "space", "recipe"):
+        for name in ("load", "space", "recipe", "group"):
             if isinstance(merged.get(name), Mapping):
                 merged[name] = {**getattr(self, name), **merged[name]}
         try:

@@ -6,9 +6,11 @@ import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from engines.evaluation.base import Evaluator
 from engines.graph import Graph
 from engines.history import History
 from engines.loop import SAME_FAILURES, Ending, Plan, run_loop
@@ -19,6 +21,7 @@ from pasca.databases import find_study, open_url
 from pasca.manifest import data_statement, environment, now, read_manifest, write_manifest
 from pasca.problems import Problem, keep_times, make_problem
 from pasca.progress import Progress, Silence
+from pasca.ranks import Ranks, ranks_of_this_job
 from pasca.results import Study, open_storage
 from pasca.retraining import retrain
 from pasca.runs import MANIFEST_FILE, data_label, fresh_name, is_free, occupied, run_folder
@@ -75,7 +78,9 @@ def search(
         settings["space"], space = space.as_mapping(), None
     try:
         with contextlib.ExitStack() as held:
+            ranks = held.enter_context(ranks_of_this_job())
             config, folder, manifest = _settle(settings, held)
+            config = ranks.settle(config, custom=evaluator is not None)
             if graph is None and evaluator is not None and data is None:
                 config = config.with_settings({"data": "custom"})
             problem = make_problem(
@@ -89,7 +94,7 @@ def search(
             if manifest is None:
                 held.enter_context(occupied(folder))
                 _check_free(folder)  # again: another process may have started the same run meanwhile
-            return _Search(problem, config, folder, manifest, watch, started, clock).run()
+            return _Search(problem, config, folder, manifest, watch, started, clock, ranks).run(graph)
     finally:
         watch.close()
 
@@ -169,9 +174,10 @@ class _Search:
         watch: Progress,
         started: float,
         clock: Callable[[], float],
+        ranks: Ranks,
     ) -> None:
         self.problem, self.config, self.folder, self.watch = problem, config, folder, watch
-        self.started, self.clock = started, clock
+        self.started, self.clock, self.ranks = started, clock, ranks
         self.run_name = folder.absolute().name
         self.extents = extents(
             {o.name: problem.known[o.name] for o in problem.objectives if o.name in problem.known}, problem.bounds
@@ -188,10 +194,14 @@ class _Search:
             self.record.history(), problem.objectives, problem.bounds, config.evaluations, self._fixed_reference
         )
 
-    def run(self) -> Study:
-        """Search, retrain, and close the record."""
+    def run(self, given: Graph | None) -> Study:
+        """Search, retrain, and close the record.
+
+        Args:
+            given: the graph, where it was given as an object.
+        """
         try:
-            ending = self._loop()
+            ending = self._loop(self.ranks.evaluators(self.problem, self.config, given, self.watch))
             left_out = self._retrain()
         except KeyboardInterrupt:
             self.record.fail_interrupted()
@@ -236,7 +246,7 @@ class _Search:
             where=where,
         )
 
-    def _loop(self) -> Ending:
+    def _loop(self, evaluators: list[Evaluator[Any]]) -> Ending:
         plan = Plan(
             objectives=self.problem.objectives,
             evaluations=self.config.evaluations,
@@ -245,7 +255,7 @@ class _Search:
             out_of_time=self._out_of_time,
             observe=self._observe,
         )
-        return run_loop(self.searcher, [self.problem.evaluator] * self.config.workers, self.record, plan)
+        return run_loop(self.searcher, evaluators, self.record, plan)
 
     def _retrain(self) -> int | None:
         """Retrain the front and the classics; returns how many were left out, None where nothing is retrained."""
@@ -319,6 +329,7 @@ class _Search:
             "identity": dict(problem.identity),
             "data": data_statement(problem.graph, config.data),
             "metric": problem.metric,
+            "objectives": [asdict(objective) for objective in problem.objectives],
             "seeds": {"trials": list(self.seeds), "retraining": list(self.fresh_seeds)},
             "extents": {name: list(pair) for name, pair in self.extents.items()},
             "threads": getattr(problem.evaluator, "threads", None),
@@ -330,6 +341,7 @@ class _Search:
             "status": status,
             "ending": ending,
             "stage_times": self.problem.stage_times,
+            **self.ranks.statement,
             "searcher": dict(self.searcher.statement()),
         }
         if hasattr(self, "record"):

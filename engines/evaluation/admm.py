@@ -25,6 +25,9 @@ from search_space.errors import ConfigError, TrialFailure
 
 Floats = NDArray[np.float32]
 
+# As for the optimiser: the loss says that a training diverges.
+_DIVERGING = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
 
 @dataclass(frozen=True, slots=True)
 class AdmmSettings:
@@ -98,10 +101,12 @@ class Consensus:
         self._has_rows = has_rows
         self._num_members = int(communicator.sum(np.array([int(has_rows)]))[0])
 
+    @_DIVERGING
     def pull_towards(self, weights: Floats) -> Floats:
         """Gradient of ρ/2 |x - z + u|² at x, (d,)."""
         return np.float32(self.penalty) * (weights - self.common + self._dual)
 
+    @_DIVERGING
     def agree(self, weights: Floats) -> Residuals:
         """End a round with this rank's x: a new z, new duals, and a new penalty; every rank calls this."""
         before, penalty = self.common, self.penalty

@@ -10,6 +10,9 @@ from engines.evaluation.clocks import ClockTable, Consistency
 Floats = NDArray[np.float32]
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 
+# A training that diverges overflows on its way; its loss says so at the next look, and nothing is to be said here.
+_DIVERGING = np.errstate(over="ignore", invalid="ignore", divide="ignore")
+
 
 class Adam:
     """Adam on a flat array, with L2 regularisation added to the gradient, in whole steps or fractions of one.
@@ -29,6 +32,7 @@ class Adam:
         self._first, self._second = np.zeros(size, np.float32), np.zeros(size, np.float32)
         self._time = 0.0
 
+    @_DIVERGING
     def step(self, weights: Floats, gradient: Floats, fraction: float = 1.0) -> None:
         """Move the weights in place."""
         gradient = gradient + self._decay * weights
@@ -93,6 +97,7 @@ class Shard:
         """A copy of the weights, or None while a worker at that clock has to wait; `strictly` as under bsp."""
         return self._weights.copy() if self._clocks.may_see(clock, strictly=strictly) else None
 
+    @_DIVERGING
     def _step_of_complete_clocks(self) -> None:
         """One step for each clock that every worker has pushed, from the mean weighted by rows."""
         slowest = self._clocks.slowest()

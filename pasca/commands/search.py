@@ -74,6 +74,29 @@ def search(
         int | None, typer.Option("--num-initial", help="Designs tried before the model takes over [16].")
     ] = None,
     workers: Annotated[int | None, typer.Option("--workers", help="Designs evaluated at the same time [1].")] = None,
+    ranks_per_evaluator: Annotated[
+        int | None,
+        typer.Option("--ranks-per-evaluator", help="Under mpiexec: ranks that evaluate one design together [1]."),
+    ] = None,
+    plan: Annotated[
+        str | None, typer.Option("--plan", help="How such ranks propagate: auto, rows or features [auto].")
+    ] = None,
+    partition: Annotated[
+        str | None, typer.Option("--partition", help="Whose nodes are whose: contiguous, hash or metis [contiguous].")
+    ] = None,
+    servers: Annotated[int | None, typer.Option("--servers", help="Ranks of a group that serve weights [1].")] = None,
+    consistency: Annotated[
+        str | None, typer.Option("--consistency", help="How they train: bsp, ssp, asp or admm [bsp].")
+    ] = None,
+    staleness: Annotated[
+        int | None, typer.Option("--staleness", help="Clocks that a rank may be ahead of the slowest under ssp [4].")
+    ] = None,
+    compression: Annotated[
+        str | None, typer.Option("--compression", help="Of gradients between ranks: none or 16bit [none].")
+    ] = None,
+    batch_rows: Annotated[
+        int | None, typer.Option("--batch-rows", help="Training rows of a batch that ranks share [all].")
+    ] = None,
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Let seed and workers fix the designs, whichever finishes first.")
     ] = False,
@@ -116,6 +139,16 @@ def search(
         searcher=searcher,
         num_initial=num_initial,
         workers=workers,
+        ranks_per_evaluator=ranks_per_evaluator,
+        group=given(
+            plan=plan,
+            partition=partition,
+            servers=servers,
+            consistency=consistency,
+            staleness=staleness,
+            compression=compression,
+            batch_rows=batch_rows,
+        ),
         deterministic=deterministic or None,
         device=device,
         threads=threads,
