@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-import torch
-
 from engines.evaluation.propagation import set_threads as set_propagation_threads
 
 
@@ -16,6 +14,8 @@ def available_cores() -> int:
 
 def set_threads(threads: int | None) -> int:
     """Use that many threads in torch and the propagation kernel (all available cores when None); return the count."""
+    import torch
+
     count = available_cores() if threads is None else threads
     torch.set_num_threads(count)
     set_propagation_threads(count)

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from scipy import sparse
 from engines.evaluation.hop_cache import HopCache
 from search_space.errors import ConfigError, ShapeError, StorageError
 
+ROOT = Path(__file__).resolve().parents[3]
 N, F = 12, 5
 HOP_BYTES = N * F * 4
 PLENTY = 100 * HOP_BYTES
@@ -179,6 +182,32 @@ def test_bad_arguments_are_refused() -> None:
         HopCache(MATRICES, FEATURES[:, :2], PLENTY)
     with HopCache(MATRICES, FEATURES, PLENTY) as hops, pytest.raises(ConfigError, match="from 0, got -1"):
         hops.hop("a", 0.0, -1)
+
+
+def test_peak_memory_follows_the_budget_not_the_number_of_hops(tmp_path: Path) -> None:
+    # 12 hops of 20 MB with room for one: one kept, one read and one written at a time, instead of 240 MB
+    code = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from scipy import sparse
+from engines.evaluation.hop_cache import HopCache
+from engines.evaluation.propagation import set_threads
+set_threads(1)
+N, F = 100_000, 50
+before_each = np.roll(np.arange(N, dtype=np.int32), 1)
+ring = sparse.csr_array((np.ones(N, np.float32), before_each, np.arange(N + 1, dtype=np.int32)))
+with HopCache({"ring": ring}, np.ones((N, F), np.float32), 4 * N * F, Path(sys.argv[1])) as hops:
+    hops.hop("ring", 0.1, 1)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    hops.hop("ring", 0.1, 12)
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before, hops.num_steps)
+"""
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120)
+    grown_kib, num_steps = map(int, done.stdout.split())
+    assert num_steps == 12
+    assert grown_kib <= 2.5 * 20_000
 
 
 def files(folder: Path) -> list[Path]:
