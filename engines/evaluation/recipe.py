@@ -33,8 +33,8 @@ class Recipe:
     """
 
     hidden_width: int = 128
-    learning_rate: float = 0.01
-    weight_decay: float = 1e-3
+    learning_rate: float = 0.03
+    weight_decay: float = 5e-4
     input_dropout: float = 0.5
     dropout: float = 0.5
     max_epochs: int = 200
