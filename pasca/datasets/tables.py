@@ -154,6 +154,9 @@ def read_table(
         raise undecodable(file, encoding) from None
     except (pa.ArrowException, OSError) as error:
         raise _explain(file, encoding, dialect, error) from None
+    if any(pa.types.is_binary(column.type) for column in table.columns):
+        # What looks like text but does not decode comes back as bytes where the type was left open.
+        raise undecodable(file, encoding)
     return Table(file, dialect.names, tuple(table.columns), dialect)
 
 
@@ -220,8 +223,19 @@ def _read_parquet(file: TextFile) -> Table:
         raise DataError(f"{file}: not a complete parquet file ({_first_line(error)}); fetch it again") from None
     if not table.num_columns:
         raise DataError(f"{file}: the table has no columns")
-    columns = tuple(
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    )
-    return Table(file, tuple(table.column_names), columns, None)
+    return Table(file, tuple(table.column_names), tuple(_plain(column, file) for column in table.columns), None)
+
+
+def _plain(column: Any, file: TextFile) -> Any:
+    """A parquet column without dictionaries, its texts as strings."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    kind = column.type
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_large_string(kind):
+        try:
+            return column.cast(pa.string())
+        except pa.ArrowException as error:
+            raise DataError(f"{file}: a column holds bytes that are no utf-8 text ({_first_line(error)})") from None
+    return column

@@ -60,8 +60,9 @@ def write_planetoid(tmp_path: Path) -> Writer:
             "graph": {0: [1, 1, 5], 1: [0, 2], 2: [1, 3, 2], 3: [2], 4: [], 5: [0]},
             "test.index": "5\n3\n",
         }
-        for part, value in {**parts, **changes}.items():
-            path = folder / f"ind.{name}.{part.replace('test_index', 'test.index')}"
+        parts.update({part.replace("test_index", "test.index"): value for part, value in changes.items()})
+        for part, value in parts.items():
+            path = folder / f"ind.{name}.{part}"
             if isinstance(value, str):
                 path.write_text(value)
             elif value is not None:

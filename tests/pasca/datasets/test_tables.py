@@ -102,3 +102,19 @@ def test_a_truncated_parquet_is_one_line(tmp_path: Path) -> None:
 def test_an_endless_name_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"at most 512 bytes, but column 'label' has 600 in line 3"):
         read(tmp_path, "id,label\n1,a\n2," + "b" * 600 + "\n").texts(1)
+
+
+def test_bytes_in_a_column_of_open_type_are_an_encoding_fault(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b"id,f\n1,2\n2,\xe9\n")
+    with pytest.raises(DataError, match=r"byte 0xe9 in line 3 is no utf-8 text"):
+        read_table(TextFile(tmp_path / "t.csv"), "utf-8", None, lambda name, i: i == 0)
+
+
+def test_parquet_texts_of_other_types_are_strings(tmp_path: Path) -> None:
+    texts = pa.table({"a": pa.array([b"x"]), "b": pa.array(["y"], type=pa.large_string())})
+    parquet.write_table(texts, tmp_path / "t.parquet")
+    table = read_table(TextFile(tmp_path / "t.parquet"), "utf-8", None)
+    assert [table.text_array(0).tolist(), table.text_array(1).tolist()] == [["x"], ["y"]]
+    parquet.write_table(pa.table({"a": pa.array([b"\xff"])}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"bytes that are no utf-8 text"):
+        read_table(TextFile(tmp_path / "t.parquet"), "utf-8", None)
