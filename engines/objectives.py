@@ -58,6 +58,28 @@ OBJECTIVES: dict[str, Objective] = {
     )
 }
 
+
+def register_objective(objective: Objective) -> Objective:
+    """Make an objective of one's own known by its name to searches, bounds and records of this process.
+
+    Runs record their objectives, so that opening one makes its own known again. Registering an objective twice does
+    nothing.
+
+    Raises:
+        ObjectiveError: its name has other signs than a-z and _, or another objective has it; or larger is better.
+    """
+    if re.fullmatch(r"[a-z_]+", objective.name) is None:
+        raise ObjectiveError(f"an objective's name has the signs a-z and _, got {objective.name!r}")
+    if objective.direction != "minimise":
+        raise ObjectiveError(
+            f"smaller values of an objective of one's own are better, got {objective.name} to {objective.direction}; "
+            "give its negative, or 1 - score"
+        )
+    if OBJECTIVES.setdefault(objective.name, objective) != objective:
+        raise ObjectiveError(f"there is another objective {objective.name!r} already; choose another name")
+    return objective
+
+
 DEFAULT_OBJECTIVES = ("val_error", "inference_seconds")
 
 
@@ -113,7 +135,7 @@ def parse_bound(text: str) -> Bound:
     if match["name"] not in OBJECTIVES:
         raise ObjectiveError(f"unknown objective {match['name']!r}; choose from: {', '.join(OBJECTIVES)}")
     objective = OBJECTIVES[match["name"]]
-    scales = {"": 1.0, **_SCALES[objective.unit]}
+    scales = {"": 1.0, **_SCALES.get(objective.unit, {objective.unit: 1.0})}
     if match["unit"] not in scales:
         units = ", ".join(unit for unit in scales if unit)
         raise ObjectiveError(f"unknown unit {match['unit']!r} in {text!r}; {objective.name} takes: {units or 'none'}")

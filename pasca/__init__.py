@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from engines.evaluation.recipe import Recipe
     from engines.graph import Graph, Split
-    from engines.objectives import Bound, Objective, parse_bound
+    from engines.objectives import Bound, Objective, parse_bound, register_objective
     from engines.trial import Outcome, Status, Trial
     from pasca.classifier import PascaClassifier
     from pasca.config import RunConfig
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from search_space.architecture import Architecture
     from search_space.classics import CLASSICS
     from search_space.errors import InputError, PascaError, StorageError, TrialFailure
+    from search_space.product import ProductSpace
     from search_space.space import SearchSpace
 
 __version__ = "0.1.0"
@@ -44,6 +45,7 @@ _HOMES = {
     "Outcome": "engines.trial",
     "PascaClassifier": "pasca.classifier",
     "PascaError": "search_space.errors",
+    "ProductSpace": "search_space.product",
     "Predictions": "pasca.predictions",
     "Recipe": "engines.evaluation.recipe",
     "RunConfig": "pasca.config",
@@ -57,6 +59,7 @@ _HOMES = {
     "load": "pasca.datasets",
     "load_model": "pasca.model",
     "parse_bound": "engines.objectives",
+    "register_objective": "engines.objectives",
     "search": "pasca.searching",
 }
 
@@ -73,6 +76,7 @@ __all__ = [
     "PascaClassifier",
     "PascaError",
     "Predictions",
+    "ProductSpace",
     "Recipe",
     "RunConfig",
     "SearchSpace",
@@ -85,6 +89,7 @@ __all__ = [
     "load",
     "load_model",
     "parse_bound",
+    "register_objective",
     "search",
 ]
 

@@ -8,7 +8,7 @@ predicted for every design by the surrogate of the search, given all trials; eac
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from engines.history import History
 from engines.objectives import Objective
 from engines.search.sensitivity import Dimension, decompose
 from search_space.errors import RunError
-from search_space.space import SearchSpace
+from search_space.product import ProductSpace
+from search_space.space import SearchSpace, Space
 
 if TYPE_CHECKING:
     from pasca.results import Study
@@ -95,34 +96,48 @@ def run_effects(study: Study) -> tuple[Effects, ...]:
     """Effects on every objective of a run, in their order.
 
     Raises:
-        RunError: the run searched a space of its own, or has too few trials.
+        RunError, SpaceError: the run searched a space that cannot be rebuilt from its choices, or has too few trials.
     """
-    space = recorded_space(study.manifest)
-    if space is None:
-        raise RunError(f"run {study.name} searched a space of its own; effects are computed for pasca's space only")
     from pasca.run_costs import RunCosts
 
+    space = recorded_space(study.manifest)
+    history = _in_space(study.history, space, study.name)
     costs = RunCosts.of(study.manifest)
-    known = {} if costs is None else costs.of_space(space)
+    known = costs.of_space(space) if costs is not None and isinstance(space, SearchSpace) else {}
     return tuple(
-        _exact(objective, space, known[objective.name], len(study.history.observed))
+        _exact(objective, space, known[objective.name], len(history.observed))
         if objective.kind == "known" and objective.name in known
-        else _predicted(objective, space, study.history, study.name)
+        else _predicted(objective, space, history, study.name)
         for objective in study.objectives
     )
 
 
-def recorded_space(manifest: Mapping[str, Any]) -> SearchSpace | None:
-    """The restriction of the paper's space that a run searched; None where it searched another one."""
+def recorded_space(manifest: Mapping[str, Any]) -> SearchSpace | ProductSpace:
+    """The space that a run searched, from its choices: a part of the paper's, or every combination of others.
+
+    Raises:
+        SpaceError: they are no such space.
+    """
     stated = manifest["identity"].get("space") or {}
-    return SearchSpace.from_mapping(stated) if set(stated) == set(_LABELS) else None
+    return SearchSpace.from_mapping(stated) if set(stated) == set(_LABELS) else ProductSpace(stated)
 
 
-def _exact(objective: Objective, space: SearchSpace, values: Any, num_trials: int) -> Effects:
+def _in_space(history: History[Any], space: Space[Any], run: str) -> History[Any]:
+    """The history with designs of the space in place of their texts, which is all that a record keeps of some."""
+    if isinstance(space, SearchSpace):
+        return history
+    by_text = {str(space.design(row)): space.design(row) for row in range(len(space))}
+    for trial in history:
+        if str(trial.design) not in by_text:
+            raise RunError(f"run {run} searched a space whose choices do not combine to {trial.design}")
+    return History(replace(trial, design=by_text[str(trial.design)]) for trial in history)
+
+
+def _exact(objective: Objective, space: Space[Any], values: Any, num_trials: int) -> Effects:
     return Effects(objective, True, num_trials, None, float(values.mean()), decompose(space, values))
 
 
-def _predicted(objective: Objective, space: SearchSpace, history: History[Any], run: str) -> Effects:
+def _predicted(objective: Objective, space: Space[Any], history: History[Any], run: str) -> Effects:
     from engines.search.fitting import FitFailure, fit
     from engines.search.noise import pooled_variances
     from engines.search.observations import observe

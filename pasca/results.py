@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engines.graph import Graph
 from engines.history import History
-from engines.objectives import OBJECTIVES, Bound, Objective, parse_bound
+from engines.objectives import OBJECTIVES, Bound, Objective, parse_bound, register_objective
 from engines.search.reference import reference_point
 from engines.trial import Trial
 from pasca.config import RunConfig
@@ -61,6 +61,9 @@ class Study:
         """
         folder = find_run(run)
         manifest = read_manifest(folder)
+        for stated in manifest.get("objectives", ()):
+            if stated["name"] not in OBJECTIVES:
+                register_objective(Objective(**stated))
         storage, where = open_storage(folder, manifest["config"].get("storage"), create=False)
         objectives = _objectives(manifest)
         record: StudyRecord[Any] = StudyRecord.open(storage, manifest["run"], objectives, decode=_readable, where=where)

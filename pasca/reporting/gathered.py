@@ -15,7 +15,6 @@ from pasca.effects import Effects
 from pasca.fronts import Front
 from pasca.run_costs import RunCosts
 from pasca.studies import Retrained
-from search_space.architecture import Architecture
 from search_space.errors import InputError
 
 if TYPE_CHECKING:
@@ -132,8 +131,6 @@ def _chosen(study: Study, pick: str, at_most: str | Iterable[str], has_front: bo
 
 def _effects(study: Study) -> tuple[tuple[Effects, ...], str]:
     """Effects, or the reason why there are none, which the page states in their place."""
-    if study.history.observed and not isinstance(study.history.observed[0].design, Architecture):
-        return (), "The run searched a space of its own; effects are computed for pasca's space only."
     try:
         return study.effects(), ""
     except InputError as error:

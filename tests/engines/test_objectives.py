@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engines.objectives import DEFAULT_OBJECTIVES, OBJECTIVES, Bound, Objective, parse_bound, parse_objectives
+from engines.objectives import (
+    DEFAULT_OBJECTIVES,
+    OBJECTIVES,
+    Bound,
+    Objective,
+    parse_bound,
+    parse_objectives,
+    register_objective,
+)
 from search_space.errors import ObjectiveError
 
 ACCURACY = Objective("accuracy", "1", direction="maximise")
@@ -98,3 +106,24 @@ def test_a_wrong_bound_is_refused_with_the_reason(text: str, told: str) -> None:
 def test_a_bound_allows_its_own_value() -> None:
     bound = Bound(OBJECTIVES["inference_seconds"], 2.0)
     assert [bound.allows(value) for value in (1.0, 2.0, 2.0000001)] == [True, True, False]
+
+
+def test_an_objective_of_ones_own_is_known_once_registered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engines.objectives.OBJECTIVES", dict(OBJECTIVES))
+    energy = Objective("energy", "J", description="per classification")
+    assert register_objective(register_objective(energy)) is energy
+    assert parse_objectives("val_error,energy")[1] is energy
+    assert parse_bound("energy=2.5J").at_most == parse_bound("energy=2.5").at_most == 2.5
+
+
+@pytest.mark.parametrize(
+    ("objective", "message"),
+    [
+        (Objective("val_error", "s"), "another objective 'val_error' already"),
+        (Objective("Energy 2", "J"), "signs a-z and _, got 'Energy 2'"),
+        (Objective("margin", "1", direction="maximise"), "smaller values .* are better, got margin to maximise"),
+    ],
+)
+def test_an_objective_that_would_be_misread_is_not_registered(objective: Objective, message: str) -> None:
+    with pytest.raises(ObjectiveError, match=message):
+        register_objective(objective)

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from pasca.effects import LEAST_TRIALS, Effects
+from pasca.results import Study
 from pasca.searching import search
 from search_space.errors import RunError
+from search_space.product import ProductSpace
 
 SPACE = {
     "k_pre": [0, 1, 2],
@@ -53,6 +55,20 @@ def test_a_smooth_quantity_is_predicted_well(effects: Effects) -> None:
     assert effects.explained is not None
     assert effects.explained > 0.9
     assert not effects.exact
+
+
+def test_a_space_of_ones_own_has_effects_too_also_when_opened_again(tmp_path: Path) -> None:
+    study = search(
+        evaluator=lambda design: (0.1 * design.depth, 1.0),
+        space=ProductSpace({"depth": [1, 2, 3, 4], "colour": ["red", "green", "blue"]}),
+        evaluations=12,
+        searcher="random",
+        out=tmp_path / "own",
+    )
+    for opened in (study, Study.open(tmp_path / "own")):
+        shares = {dimension.name: dimension.alone for dimension in opened.effects()[0].dimensions}
+        assert shares["depth"] > 0.95
+        assert shares["colour"] < 0.05
 
 
 def test_few_trials_are_refused(tmp_path: Path) -> None:
