@@ -138,7 +138,9 @@ class FixedDesigns:
             ):
                 # By the similarity of two distinct rows: the sum over pairs that have them, divided by the similarity.
                 pooled = part.member.T @ weighted @ part.member
-                gradient.append(factor.pull_back(own, part.rows, pooled / small))
+                # A similarity that underflows to 0 takes its pairs out of the sum: nothing is left to pull back.
+                slopes_of_similar = np.divide(pooled, small, out=np.zeros_like(pooled), where=small > 0.0)
+                gradient.append(factor.pull_back(own, part.rows, slopes_of_similar))
         return np.concatenate(gradient)
 
 

@@ -54,3 +54,12 @@ def test_the_prior_is_that_of_the_parts_in_order() -> None:
     assert len(KERNEL.prior_means) == len(KERNEL.prior_deviations) == len(some_parameters())
     assert KERNEL.prior_means[0] == 0.0
     assert KERNEL.prior_means[-3] == pytest.approx(np.log(0.5))
+
+
+def test_similarities_that_underflow_pull_nothing_back() -> None:
+    kernel = Kernel((Term((Near((0,)), Near((1,)))),))
+    far = np.array([[0.0, 0.0], [1e6, 1.0], [2e6, 3.0]])
+    parameters = kernel.prior_means
+    designs = FixedDesigns(kernel, far)
+    found = designs.pull_back(parameters, designs.evaluate(parameters), np.ones((3, 3)))
+    assert found.tolist() == pytest.approx([3.0, 0.0, 0.0])
