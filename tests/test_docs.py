@@ -66,6 +66,7 @@ def shortened(words: list[str]) -> list[str]:
     return words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_block_runs(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
@@ -135,6 +136,7 @@ def test_links_between_pages_lead_somewhere() -> None:
             assert (path.parent / target).exists(), f"{path.name} links to {target}"
 
 
+@pytest.mark.slow
 def test_the_site_builds_and_loads_nothing_from_elsewhere(tmp_path: Path) -> None:
     try:
         import material  # noqa: F401

@@ -64,20 +64,15 @@ class Gathered:
         return self.front.objectives
 
     @property
-    def costs_of(self) -> tuple[Objective, ...]:
-        """The objectives besides `val_error`."""
-        return tuple(objective for objective in self.objectives if objective.name != "val_error")
-
-    @property
     def data_name(self) -> str:
         """The data's name."""
         data = self.manifest["data"]
         return str(data.get("name") or data.get("source"))
 
     @property
-    def going_on(self) -> bool:
-        """Whether a process is working on the run."""
-        return self.status in ("starting", "running")
+    def trained_here(self) -> bool:
+        """Whether pasca's own evaluator scored the run, so that the details of its trials are known to have a form."""
+        return self.manifest["identity"].get("recipe") is not None
 
 
 def gather(

@@ -16,7 +16,7 @@ _MOST_SHOWN = 6
 
 def learning_section(found: Gathered) -> Section | None:
     """The section; None where the evaluator recorded no curves."""
-    shown = [trial for trial in found.front_trials if trial.details.get("curve")]
+    shown = [trial for trial in found.front_trials if found.trained_here and trial.details.get("curve")]
     if not shown:
         return None
     metric = METRIC_TITLES.get(found.front.metric, found.front.metric)

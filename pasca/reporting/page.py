@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pasca.atomic import write_file
+from pasca.plain import plain
 from pasca.quantities import seconds_text
 from pasca.reporting.choices_section import choices_section
 from pasca.reporting.classes_section import classes_section
@@ -162,7 +163,7 @@ def _payload(found: Gathered, sections: Sequence[Section]) -> Mapping[str, Any]:
     figures = [block.figure for section in sections for block in section.blocks if block.figure is not None]
     return {
         "front": front_payload(found),
-        "figures": {figure.id: figure.spec() for figure in figures if figure.id != "front"},
+        "figures": {figure.id: plain(figure.spec()) for figure in figures if figure.id != "front"},
     }
 
 

@@ -16,7 +16,7 @@ from pasca.tables import Cells
 SERIES = tuple(f"var(--series-{number})" for number in range(1, 9))
 """Colours of lines and bars that stand for different things, told apart by most colour-blind readers too."""
 
-MUTED, ACCENT, TEXT, GRID = "var(--muted)", "var(--accent)", "var(--text)", "var(--line)"
+MUTED, ACCENT, GRID = "var(--muted)", "var(--accent)", "var(--line)"
 
 
 @dataclass(frozen=True)

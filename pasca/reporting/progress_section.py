@@ -101,7 +101,7 @@ def _time_spent(found: Gathered) -> Block | None:
     spent: dict[str, float] = defaultdict(float)
     for trial in found.history:
         known = 0.0
-        for stage, seconds in trial.details.get("seconds", {}).items():
+        for stage, seconds in (trial.details.get("seconds", {}) if found.trained_here else {}).items():
             spent[{"propagate": "propagating", "train": "training", "infer": "scoring"}.get(stage, stage)] += seconds
             known += seconds
         spent["choosing designs"] += float(trial.details.get("suggestion", {}).get("seconds", 0.0))

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 SCREENSHOTS = Path(__file__).resolve().parents[3] / "build" / "screenshots"
 PHONE, DESK = (390, 844), (1280, 900)
 
