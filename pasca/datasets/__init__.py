@@ -7,7 +7,7 @@ from typing import Any
 
 from engines.graph import Graph
 from pasca.datasets.assemble import assemble
-from pasca.datasets.choose_split import given_split, require_trainable
+from pasca.datasets.choose_split import given_split
 from pasca.datasets.describe import summary, summary_lines
 from pasca.datasets.detect import read
 from pasca.datasets.native import is_native, open_folder, write_folder
@@ -18,7 +18,6 @@ __all__ = [
     "LoadOptions",
     "convert",
     "load",
-    "require_trainable",
     "summary",
     "summary_lines",
     "write_folder",

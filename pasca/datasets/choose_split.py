@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.graph import UNLABELLED, Graph, Split
+from engines.graph import UNLABELLED, Split
 from pasca.datasets import splits
 from pasca.datasets.options import DEFAULT_TRAIN_PER_CLASS, DEFAULT_VAL_PER_CLASS, LoadOptions
 from pasca.datasets.parts import GivenSplit
@@ -84,22 +84,6 @@ def _random(options: LoadOptions, numbers: NDArray[np.int64], class_names: tuple
         more = f" and {len(small) - 5} more" if len(small) > 5 else ""
         notes.append(f"too few labels, so a smaller share for class {', '.join(shares)}{more}")
     return split, notes
-
-
-def require_trainable(graph: Graph) -> None:
-    """Refuse a graph that no design can be trained and validated on.
-
-    Raises:
-        DataError: no labels, one class only, no training node, or no validation node.
-    """
-    if graph.num_labelled == 0:
-        raise DataError(f"{graph.name}: no node has a label, so there is nothing to learn; add a label column or file")
-    check_trainable(graph.name, graph.class_names, graph.split)
-    if not graph.split.validation.size:
-        raise DataError(
-            f"{graph.name}: split {graph.split.name!r} has no labelled validation node to choose designs by; "
-            "take another split, or label more nodes"
-        )
 
 
 def check_trainable(source: str, class_names: tuple[str, ...], split: Split) -> None:
