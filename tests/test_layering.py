@@ -55,6 +55,7 @@ ROOMS = (
     Room("search_space/", ("search_space",), OUTSIDE),
     # Lists of designs and their codes are integer arrays.
     Room("search_space/space.py", ("search_space", "numpy"), OUTSIDE),
+    Room("search_space/product.py", ("search_space", "numpy"), OUTSIDE),
     Room("search_space/encoding.py", ("search_space", "numpy"), OUTSIDE),
     Room("search_space/graph_operators/", ("search_space", "numpy", "scipy"), OUTSIDE),
     Room("search_space/message_operators/", ("search_space", "torch"), OUTSIDE),
