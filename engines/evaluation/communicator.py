@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from engines.evaluation.launch import launched_ranks
 from engines.evaluation.messages import PIECE_BYTES, Tag, pieces
 from search_space.errors import ConfigError, PascaError, ShapeError
 
@@ -412,22 +413,6 @@ class _Messages:
                         )
             self._requests = []
         return bool(done)
-
-
-def launched_ranks(environment: Mapping[str, str] = os.environ) -> tuple[int, int]:
-    """(rank, number of ranks) as the launcher of this process states them; (0, 1) without a launcher.
-
-    Read from the environment, so that a single process never loads an MPI library.
-    """
-    for rank, size in (
-        ("PMI_RANK", "PMI_SIZE"),
-        ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-        ("MV2_COMM_WORLD_RANK", "MV2_COMM_WORLD_SIZE"),
-        ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
-    ):
-        if rank in environment and size in environment:
-            return int(environment[rank]), int(environment[size])
-    return 0, 1
 
 
 def world(environment: Mapping[str, str] = os.environ) -> Communicator:

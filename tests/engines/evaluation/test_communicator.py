@@ -9,25 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engines.evaluation.communicator import SerialCommunicator, Traffic, failures_end_the_job, launched_ranks, world
+from engines.evaluation.communicator import SerialCommunicator, Traffic, failures_end_the_job, world
 from engines.evaluation.messages import Tag
 from search_space.errors import PascaError, ShapeError
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-@pytest.mark.parametrize(
-    ("environment", "expected"),
-    [
-        ({}, (0, 1)),
-        ({"PMI_RANK": "2", "PMI_SIZE": "4"}, (2, 4)),
-        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "3"}, (1, 3)),
-        ({"SLURM_PROCID": "5", "SLURM_STEP_NUM_TASKS": "8"}, (5, 8)),
-        ({"SLURM_PROCID": "0", "SLURM_NTASKS": "8"}, (0, 1)),  # a batch script, not one of the tasks
-    ],
-)
-def test_ranks_are_known_from_the_launcher(environment: dict[str, str], expected: tuple[int, int]) -> None:
-    assert launched_ranks(environment) == expected
 
 
 def test_one_rank_talks_to_itself_alone() -> None:
