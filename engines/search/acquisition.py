@@ -29,15 +29,16 @@ _FAR = -1.0e3  # below it, h(z) is given by its asymptotic series to float64 acc
 def log_h(z: Floats) -> Floats:
     """Logarithm of h(z) = φ(z) + z·Φ(z), accurate for every z; any shape."""
     z = np.asarray(z, dtype=np.float64)
-    near = np.maximum(z, -1.0)
-    upper = np.log(np.exp(-0.5 * near * near - _LOG_ROOT_2PI) + near * ndtr(near))
-    if not (z < -1.0).any():
-        return np.asarray(upper, dtype=np.float64)
-    t = -np.clip(z, _FAR, -1.0)
-    middle = np.log1p(-t * np.sqrt(np.pi / 2.0) * erfcx(t / np.sqrt(2.0)))
-    far = np.maximum(-z, -_FAR)
-    tail = np.where(z < _FAR, -2.0 * np.log(far) + np.log1p(-3.0 / (far * far)), middle)
-    result: Floats = np.where(z >= -1.0, upper, -0.5 * z * z - _LOG_ROOT_2PI + tail)
+    result = np.asarray(-0.5 * z * z - _LOG_ROOT_2PI)
+    upper = z >= -1.0
+    near = z[upper]
+    result[upper] = np.log(np.exp(result[upper]) + near * ndtr(near))
+    lower = ~upper & (z > _FAR)
+    t = -z[lower]
+    result[lower] += np.log1p(-t * np.sqrt(np.pi / 2.0) * erfcx(t / np.sqrt(2.0)))
+    far = z <= _FAR
+    t = z[far]
+    result[far] += np.log1p(-3.0 / (t * t)) - 2.0 * np.log(-t)
     return result
 
 
@@ -120,11 +121,25 @@ def log_ehvi_bound(
             continue
         floor = np.full(n, reference[j])
         if uncertain.sum() == 1:
-            for point in front:
-                covers = (point[~uncertain] >= means[:, ~uncertain]).all(axis=1)
-                floor[covers] = np.maximum(floor[covers], point[j])
+            floor = np.maximum(floor, _best_of_covering(front, means[:, ~uncertain], uncertain))
         bound += np.log(deviations[:, j]) + log_h((means[:, j] - floor) / deviations[:, j])
     return bound
+
+
+def _best_of_covering(front: Floats, known: Floats, uncertain: NDArray[np.bool_]) -> Floats:
+    """Best uncertain value among front points at least as good in all known objectives (n, m - 1); -inf without one."""
+    best = np.full(len(known), -np.inf)
+    if known.shape[1] == 1 and len(front):
+        at_known, at_uncertain = front[:, ~uncertain][:, 0], front[:, uncertain][:, 0]
+        order = np.argsort(-at_known)
+        running_best = np.maximum.accumulate(at_uncertain[order])
+        covering = np.searchsorted(-at_known[order], -known[:, 0], side="right")
+        best[covering > 0] = running_best[covering[covering > 0] - 1]
+        return best
+    for point in front:
+        covers = (point[~uncertain] >= known).all(axis=1)
+        best[covers] = np.maximum(best[covers], point[uncertain][0])
+    return best
 
 
 def log_feasible(means: Floats, deviations: Floats, at_least: float) -> Floats:

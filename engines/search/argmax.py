@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from engines.objectives import Floats
 from engines.search.acquisition import log_ehvi, log_ehvi_bound, log_feasible, open_boxes
 
-_FIRST_BLOCK = 2048
-_LARGEST_BLOCK = 16384
+_FIRST_BLOCK = 128
+_LARGEST_BLOCK = 4096
+_DIGITS = 9  # of a log EHVI that count: below them rounding decides, and equal designs must stay equal
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,7 @@ class Predictions:
     Attributes:
         means: (N', m) gains, exact where known.
         uncertain: (m,) which objectives have a posterior.
-        largest: (m,) upper bounds on the deviations, 0 where known.
+        largest: (N', m) upper bounds on the deviations, 0 where known.
         deviations: for each uncertain objective in order, the exact deviations of given rows.
         at_least: (m,) gains that a design must reach, -inf where unbounded; used for uncertain objectives only.
     """
@@ -64,26 +65,35 @@ def best_design(predictions: Predictions, rows: NDArray[np.int64], front: Floats
     Returns:
         None when no design can improve the hypervolume.
     """
-    means = predictions.means[rows]
-    largest = np.broadcast_to(predictions.largest, means.shape)
-    bound = log_ehvi_bound(means, largest, predictions.uncertain, front, reference)
-    lower, upper = open_boxes(front, reference)
-    order = np.argsort(-bound, kind="stable")
+    bound = log_ehvi_bound(predictions.means[rows], predictions.largest[rows], predictions.uncertain, front, reference)
+    boxes = open_boxes(front, reference)
     best: Best | None = None
-    start, size = 0, _FIRST_BLOCK
-    while start < len(order) and bound[order[start]] > (-np.inf if best is None else best.log_value):
-        block = np.sort(rows[order[start : start + size]])
-        mean, deviation = predictions.exact(block)
-        value = log_ehvi(mean, deviation, lower, upper)
-        for j in np.flatnonzero(predictions.uncertain & np.isfinite(predictions.at_least)):
-            value += log_feasible(mean[:, j], deviation[:, j], float(predictions.at_least[j]))
-        top = int(np.argmax(value))
-        found = Best(int(block[top]), float(value[top]), mean[top], deviation[top])
-        if np.isfinite(found.log_value) and (
-            best is None
-            or found.log_value > best.log_value
-            or (found.log_value == best.log_value and found.row < best.row)
-        ):
-            best = found
-        start, size = start + size, min(2 * size, _LARGEST_BLOCK)
+    left = np.flatnonzero(bound > -np.inf)
+    size = _FIRST_BLOCK
+    while left.size:
+        if left.size > size:
+            left = left[np.argpartition(-bound[left], size)]
+        best = _better(best, _best_of(predictions, np.sort(rows[left[:size]]), boxes))
+        left = left[size:]
+        if best is not None:
+            left = left[bound[left] > best.log_value - 10.0**-_DIGITS]
+        size = min(2 * size, _LARGEST_BLOCK)
     return best
+
+
+def _best_of(predictions: Predictions, block: NDArray[np.int64], boxes: tuple[Floats, Floats]) -> Best | None:
+    mean, deviation = predictions.exact(block)
+    value = log_ehvi(mean, deviation, *boxes)
+    for j in np.flatnonzero(predictions.uncertain & np.isfinite(predictions.at_least)):
+        value += log_feasible(mean[:, j], deviation[:, j], float(predictions.at_least[j]))
+    value = np.round(value, _DIGITS)
+    top = int(np.argmax(value))
+    if not np.isfinite(value[top]):
+        return None
+    return Best(int(block[top]), float(value[top]), mean[top], deviation[top])
+
+
+def _better(one: Best | None, other: Best | None) -> Best | None:
+    if one is None or other is None:
+        return one or other
+    return max(one, other, key=lambda best: (best.log_value, -best.row))

@@ -22,6 +22,7 @@ from engines.search.candidates import (
 from engines.search.fitting import FitFailure, Hyperparameters, fit
 from engines.search.noise import pooled_variances
 from engines.search.observations import Observations, initial_trials, observe
+from engines.search.reference import extents, reference_point
 from engines.search.surrogate import Posterior, prepare
 from engines.trial import Trial
 from search_space.errors import ConfigError, ObjectiveError
@@ -97,9 +98,11 @@ class EHVISearcher(Generic[D]):
                 j = names.index(bound.objective.name)
                 self._at_least[j] = max(self._at_least[j], float(bound.objective.gains(np.float64(bound.at_most))))  # type: ignore[arg-type]
         self._whole = prepare(space)
+        self._extents = extents(checked, bounds)
         self._initial = InitialOrder(space, seed)
         self._reference: Floats | None = None
         self._fits: dict[bytes, Hyperparameters] = {}
+        self._posteriors: dict[int, Posterior] = {}
 
     def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:
         """Propose designs; see `Searcher.ask`. Suggestions of one call take each other for running."""
@@ -138,13 +141,14 @@ class EHVISearcher(Generic[D]):
                 self._space.design(int(free[0])),
                 {"method": "nearest", "fallback": f"no design keeps the bounds {limits}; the nearest come first"},
             )
-        window = initial_trials(history, self._num_initial)
-        if window is None:
+        if initial_trials(history, self._num_initial) is None:
             allowed = np.zeros(len(self._space), dtype=bool)
             allowed[free] = True
             row = next(row for row in self._initial if allowed[row])
             return Suggestion(self._space.design(row), {"method": "initial"})
-        self._reference = self._reference_point(observe(window, self._space, self._objectives))
+        stated = reference_point(history, self._objectives, self._extents, self._num_initial)
+        assert stated is not None  # one of the initial trials holds values
+        self._reference = np.array([float(o.gains(np.asarray(stated[o.name]))) for o in self._objectives])
         try:
             best = self._best(history, free, self._reference)
         except FitFailure as failure:
@@ -171,33 +175,17 @@ class EHVISearcher(Generic[D]):
         row = int(order[np.argmax((allowed & ~taken)[order])])
         return Suggestion(self._space.design(row), {"method": "random", "fallback": reason})
 
-    def _reference_point(self, initial: Observations) -> Floats:
-        """Worst value, and 10 % of the range beyond it: of what was observed, or of all permitted designs if known."""
-        reference = np.empty(len(self._objectives))
-        for j, uncertain in enumerate(self._uncertain):
-            values = initial.Y[:, j] if uncertain else self._means[self._permitted, j]
-            spread = float(np.ptp(values))
-            if spread == 0.0:  # a volume needs an extent
-                spread = abs(float(values[0])) or 1.0
-            reference[j] = values.min() - 0.1 * spread
-        return reference
-
     def _best(self, history: History[D], free: NDArray[np.int64], reference: Floats) -> Best | None:
         observed = observe(list(history), self._space, self._objectives)
-        X = self._whole.features[observed.rows]
-        running = self._whole.features[[self._space.index(trial.design) for trial in history.running]]
         pending = np.array([self._space.index(trial.design) for trial in history.running], dtype=np.int64)
         means = self._means.copy()
-        largest = np.zeros(len(self._objectives))
+        largest = np.zeros_like(means)
         at_observed = self._means[observed.rows]
         deviations = []
         for j in np.flatnonzero(self._uncertain):
-            noise = pooled_variances(observed.variances[:, j], observed.num_seeds)
-            posterior = Posterior(
-                self._whole, self._fitted(X, observed.Y[:, j], noise), X, observed.Y[:, j], noise, running
-            )
+            posterior = self._posterior(int(j), observed, pending)
             means[:, j] = posterior.means
-            largest[j] = posterior.prior_deviation
+            largest[:, j] = posterior.largest_deviations
             at_observed[:, j] = posterior.observed_means
             deviations.append(posterior.deviations)
         front = np.concatenate((at_observed[observed.complete], means[pending]))
@@ -205,12 +193,29 @@ class EHVISearcher(Generic[D]):
         predictions = Predictions(means, self._uncertain, largest, deviations, self._at_least)
         return best_design(predictions, np.sort(free), front, reference)
 
+    def _posterior(self, j: int, observed: Observations, pending: NDArray[np.int64]) -> Posterior:
+        """The posterior of objective j; what was computed for a shorter history is used again, and changes nothing."""
+        size = fit_size(len(observed))
+        X, y = self._whole.features[observed.rows], observed.Y[:, j]
+        noise = pooled_variances(observed.variances[:, j], observed.num_seeds, size)
+        posterior = Posterior(
+            self._whole,
+            self._fitted(X[:size], y[:size], noise[:size]),
+            X,
+            y,
+            noise,
+            self._whole.features[pending],
+            start=size,
+            earlier=self._posteriors.get(j),
+        )
+        self._posteriors[j] = posterior
+        return posterior
+
     def _fitted(self, X: Floats, y: Floats, noise: Floats) -> Hyperparameters:
-        """Hyperparameters from the first observations, as many as the schedule says; remembered by their content."""
-        size = fit_size(len(y))
-        chosen = np.arange(size) if size <= _MOST_FITTED else np.linspace(0, size - 1, _MOST_FITTED).astype(np.int64)
-        key = b"".join(part[chosen].tobytes() for part in (X, y, noise))
+        """Hyperparameters, remembered by the content of what they were fitted to."""
+        key = b"".join(part.tobytes() for part in (X, y, noise))
         if key not in self._fits:
+            chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MOST_FITTED)).astype(np.int64))
             self._fits[key] = fit(self._whole.kernel, X[chosen], y[chosen], noise[chosen])
         return self._fits[key]
 

@@ -10,7 +10,7 @@ _PRIOR_DEGREES = 8.0
 """Weight of the pooled estimate against a design's own, in degrees of freedom; three seeds have two."""
 
 
-def pooled_variances(variances: Floats, num_seeds: Floats) -> Floats:
+def pooled_variances(variances: Floats, num_seeds: Floats, pool: int | None = None) -> Floats:
     """Variance of each reported mean, drawn towards what all designs share.
 
     Validation errors are counts over few nodes, and three seeds often agree to the last node: their raw variance is
@@ -21,16 +21,19 @@ def pooled_variances(variances: Floats, num_seeds: Floats) -> Floats:
     Args:
         variances: (n,) variance of each reported mean, NaN where unknown.
         num_seeds: (n,) seeds behind each mean, at least 1.
+        pool: how many observations, from the first, are pooled; all by default. With a fixed number the variances of
+            old observations do not change when new ones come.
     Returns:
-        (n,); NaN everywhere when no variance is known, so that the caller has to learn the noise.
+        (n,); NaN everywhere when none of the pooled variances is known, so that the caller has to learn the noise.
     Source: Smyth 2004 (moderated variances).
     """
     stated = np.isfinite(variances)
-    if not stated.any():
+    pooled_ones = stated & (np.arange(len(stated)) < (len(stated) if pool is None else pool))
+    if not pooled_ones.any():
         return np.full_like(variances, np.nan)
     degrees = np.maximum(num_seeds - 1.0, 1.0)
     per_seed = np.where(stated, variances, 0.0) * num_seeds
-    pooled = float((degrees * per_seed)[stated].sum() / degrees[stated].sum())
+    pooled = float((degrees * per_seed)[pooled_ones].sum() / degrees[pooled_ones].sum())
     own = np.where(stated, degrees, 0.0)
     result: Floats = (_PRIOR_DEGREES * pooled + own * per_seed) / (_PRIOR_DEGREES + own) / num_seeds
     return result

@@ -41,3 +41,10 @@ def test_the_estimate_is_right_on_average() -> None:
     scores = rng.normal(0.0, 0.02, (4000, 3))
     found = pooled_variances(scores.var(axis=1, ddof=1) / 3, np.full(4000, 3.0))
     assert found.mean() == pytest.approx(0.02**2 / 3, rel=0.05)
+
+
+def test_with_a_fixed_pool_new_observations_leave_old_variances_alone() -> None:
+    variances, seeds = np.array([1e-5, 4e-5, 9e-5]), np.full(3, 3.0)
+    longer = pooled_variances(variances, seeds, pool=2)
+    assert (longer[:2] == pooled_variances(variances[:2], seeds[:2], pool=2)).all()
+    assert np.isnan(pooled_variances(np.array([NAN, 1e-5]), seeds[:2], pool=1)).all()

@@ -61,11 +61,6 @@ def test_a_running_design_counts_as_observed_at_its_mean() -> None:
     assert told.deviations(EVERY) == pytest.approx(believed.deviations(EVERY))
 
 
-def test_no_deviation_exceeds_the_priors() -> None:
-    model = Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0])
-    assert model.deviations(EVERY).max() <= model.prior_deviation
-
-
 def test_an_exact_observation_is_believed() -> None:
     found = Hyperparameters(WHOLE.kernel.prior_means, nugget=0.0, mean=0.0, centre=0.0, scale=1.0, log_density=0.0)
     model = Posterior(WHOLE, found, X, Y, np.zeros(6), X[:0])
@@ -90,3 +85,55 @@ def test_a_matrix_that_cannot_be_factored_is_a_failure() -> None:
     broken = Hyperparameters(FOUND.parameters, nugget=-2.0, mean=0.0, centre=0.0, scale=1.0, log_density=0.0)
     with pytest.raises(FitFailure, match="the kernel matrix of 6 designs is not positive definite"):
         Posterior(WHOLE, broken, X, Y, np.full(6, np.nan), X[:0])
+
+
+def test_rows_appended_one_by_one_give_the_same_predictions() -> None:
+    together, grown = Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0]), Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0], start=2)
+    assert grown.means == pytest.approx(together.means, rel=1e-12)
+    assert grown.deviations(EVERY) == pytest.approx(together.deviations(EVERY), rel=1e-9)
+
+
+def test_an_earlier_posterior_changes_no_number() -> None:
+    running = WHOLE.features[[10, 90]]
+    earlier = Posterior(WHOLE, FOUND, X[:4], Y[:4], NOISE[:4], running[:1], start=3)
+    earlier.deviations(EVERY[::2])
+    continued = Posterior(WHOLE, FOUND, X, Y, NOISE, running, start=3, earlier=earlier)
+    fresh = Posterior(WHOLE, FOUND, X, Y, NOISE, running, start=3)
+    assert (continued.means == fresh.means).all()
+    assert (continued.observed_means == fresh.observed_means).all()
+    assert (continued.deviations(EVERY) == fresh.deviations(EVERY)).all()
+
+
+@pytest.mark.parametrize("change", ["observation", "noise", "start", "hyperparameters"])
+def test_an_earlier_posterior_of_something_else_is_not_used(change: str) -> None:
+    other = X[::-1] if change == "observation" else X
+    noise = NOISE + 1e-3 if change == "noise" else NOISE
+    found = FOUND
+    if change == "hyperparameters":
+        found = Hyperparameters(WHOLE.kernel.prior_means, nugget=0.2, mean=0.0, centre=0.2, scale=0.1, log_density=0.0)
+    earlier = Posterior(WHOLE, found, other[:4], Y[:4], noise[:4], X[:0], start=2 if change == "start" else 3)
+    continued = Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0], start=3, earlier=earlier)
+    assert continued.means == pytest.approx(Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0]).means, rel=1e-12)
+
+
+def test_upper_bounds_on_deviations_hold_and_tighten_where_asked() -> None:
+    running = WHOLE.features[[10, 90]]
+    model = Posterior(WHOLE, FOUND, X, Y, NOISE, running, start=3)
+    before, exact = model.largest_deviations, model.deviations(EVERY)
+    assert (before >= exact).all()
+    after = model.largest_deviations
+    assert (after >= exact).all()
+    assert after == pytest.approx(Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0]).deviations(EVERY), rel=1e-6)
+
+
+def test_bounds_of_an_earlier_posterior_hold_for_a_longer_one() -> None:
+    earlier = Posterior(WHOLE, FOUND, X[:4], Y[:4], NOISE[:4], X[:0], start=3)
+    earlier.deviations(EVERY)
+    longer = Posterior(WHOLE, FOUND, X, Y, NOISE, X[:0], start=3, earlier=earlier)
+    assert (longer.largest_deviations >= longer.deviations(EVERY)).all()
+
+
+def test_a_row_that_cannot_be_appended_is_a_failure() -> None:
+    noise = np.append(np.zeros(5), -1.0)
+    with pytest.raises(FitFailure, match="the kernel matrix of 6 designs is not positive definite"):
+        Posterior(WHOLE, FOUND, np.vstack((X[:5], X[:1])), Y, noise, X[:0], start=5)
