@@ -1,0 +1,199 @@
+"""Several ranks against one: propagation, a search, consistencies under pauses, and what each consistency learns.
+
+Start it under mpiexec, with one thread a rank; rank 0 prints one JSON line.
+
+    mpiexec -n 2 python benchmarks/bench_scaling.py propagation --nodes 1000000 --edges 20000000 --features 100 --hops 3
+    mpiexec -n 4 python benchmarks/bench_scaling.py pauses --clocks 500
+    mpiexec -n 4 python benchmarks/bench_scaling.py learning PATH_OF_A_GRAPH --repeats 10
+
+A whole search is timed by starting `pasca search` itself, with and without mpiexec; its manifest and its trials hold
+the times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from engines.evaluation.clocks import Consistency
+from engines.evaluation.communicator import Communicator, failures_end_the_job, world
+from engines.evaluation.feature_slices import FeatureSlices
+from engines.evaluation.parameter_server import ParameterServer, ServerSettings
+from engines.evaluation.partition import make_partition, partition_report
+from engines.evaluation.plan_model import Layout, Rates, estimate
+from engines.evaluation.plans import Ownership, PropagationPlan
+from engines.evaluation.propagation import propagate, set_threads
+from engines.evaluation.row_blocks import RowBlock, RowBlocks
+
+RUNS = 3
+USUAL, SLOW_TIMES, SLOW_SHARE = 0.004, 4, 0.1
+
+
+def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
+    """Seconds of all hops on one rank and on all of them, for both plans; bytes and memory against the byte model."""
+    N, F, K = options.nodes, options.features, options.hops
+    adjacency = clustered_graph(N, options.edges, options.reach)
+    matrix = sparse.csr_array(
+        (np.full(adjacency.nnz, 0.1, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape
+    )
+    x = np.random.default_rng(1).standard_normal((N, F), dtype=np.float32)
+    alone = slowest(ranks, lambda: propagate(matrix, x, K) if ranks.rank == 0 else None)
+    partition = make_partition(options.partition, adjacency, ranks.size)
+    report = partition_report(partition, adjacency)
+    ownership = Ownership.of(partition, adjacency, ranks.rank)
+    start = x[ownership.nodes]
+    found: dict[str, Any] = {"alone_seconds": alone, "halo_rows": sum(report.halo), "imbalance": report.imbalance}
+    rates = Rates(adjacency.nnz * F * K / alone, options.wire_bytes)
+    made: list[PropagationPlan] = [
+        RowBlocks(
+            ranks,
+            ownership,
+            lambda key: RowBlock.of(matrix, ownership, partition.owner, ranks.rank, ranks.size),
+        ),
+        FeatureSlices(ranks, ownership, lambda key: matrix),
+    ]
+    for plan in made:
+        predicted = plan.predicted_bytes("augmented", F, K)
+        before = ranks.traffic.copy()
+        seconds = slowest(ranks, lambda plan=plan: plan.walk("augmented", start, 0.0).steps(K))  # type: ignore[misc]
+        moved = ranks.traffic.since(before)
+        sent = int(ranks.sum(np.array([moved.sent_bytes]))[0]) // RUNS
+        model = estimate(plan.name, Layout.counted(report), F, K, rates, 256 << 20)
+        found[f"plan_{plan.name}"] = {
+            "seconds": seconds,
+            "times_faster": alone / seconds,
+            "sent_bytes": sent,
+            "predicted_bytes": predicted,
+            "model_seconds": model.seconds,
+            "waiting_share": moved.wait_seconds / RUNS / seconds,
+            "hop_bytes_of_a_rank": int(start.nbytes) * (K + 1),
+        }
+    found["peak_bytes_of_a_rank"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    return found
+
+
+def clustered_graph(num_nodes: int, num_edges: int, reach: int) -> sparse.csr_array:
+    """Nodes in a row whose neighbours are at most `reach` places away, as after an ordering that keeps locality."""
+    rng = np.random.default_rng(0)
+    source = rng.integers(0, num_nodes, num_edges)
+    target = (source + rng.integers(1, reach + 1, num_edges)) % num_nodes
+    both = (np.concatenate((source, target)), np.concatenate((target, source)))
+    return sparse.csr_array((np.ones(2 * num_edges, np.float32), both), shape=(num_nodes, num_nodes))
+
+
+def slowest(ranks: Communicator, run: Callable[[], Any]) -> float:
+    """Seconds of the slowest rank, the shortest of a few runs."""
+    spans = []
+    for _ in range(RUNS):
+        ranks.barrier()
+        began = time.perf_counter()
+        run()
+        spans.append(float(np.concatenate(ranks.gather(np.array([time.perf_counter() - began]))).max()))
+    return min(spans)
+
+
+def pauses(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
+    """Updates a second of each consistency, with pauses at random and with one worker that is always slow."""
+    found: dict[str, Any] = {}
+    for kind in ("random", "permanent"):
+        rates = {}
+        for consistency in (Consistency("bsp"), Consistency("ssp", 4), Consistency("asp")):
+            rates[consistency.name] = updates_per_second(ranks, consistency, kind, options.clocks)
+        found[kind] = {
+            **rates,
+            "ssp_over_bsp": rates["ssp"] / rates["bsp"],
+            "asp_over_bsp": rates["asp"] / rates["bsp"],
+        }
+    return found
+
+
+def updates_per_second(ranks: Communicator, consistency: Consistency, kind: str, num_clocks: int) -> float:
+    """Pushes of all workers a second until the first has made its clocks; work is sleep, so that cores do not count."""
+    rng = np.random.default_rng(ranks.rank)
+    weights = np.zeros(1000, np.float32)
+    server = ParameterServer(
+        ranks, weights, learning_rate=0.01, decay=weights, settings=ServerSettings(consistency, num_servers=1)
+    )
+    ranks.barrier()
+    began, clock = time.perf_counter(), 0
+    # Everybody stops at the same time: a fast worker's updates count as long as there is work.
+    limit = num_clocks * USUAL * 2
+    while clock < num_clocks * 4 and (consistency.bound is not None or time.perf_counter() - began < limit):
+        if consistency.bound is not None and clock == num_clocks:
+            break
+        server.pull(clock)
+        slow = rng.random() < SLOW_SHARE if kind == "random" else ranks.rank == ranks.size - 1
+        time.sleep(USUAL * (SLOW_TIMES if slow else 1))
+        server.push(clock, 1.0 / ranks.size, weights)
+        clock += 1
+    seconds = float(np.concatenate(ranks.gather(np.array([time.perf_counter() - began]))).max())
+    server.close()
+    return float(ranks.sum(np.array([clock]))[0]) / seconds
+
+
+def learning(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
+    """Validation accuracy (%), mean and standard error over repeats, and bytes sent, of each consistency."""
+    from engines.evaluation.distributed import GroupEvaluator, GroupSettings
+    from engines.evaluation.recipe import Recipe
+    from pasca.datasets import load
+    from search_space.architecture import Architecture
+
+    graph = load(options.graph)
+    design = Architecture.parse(options.design)
+    found: dict[str, Any] = {"graph": graph.name, "design": options.design}
+    rules = [Consistency("bsp"), *(Consistency("ssp", s) for s in (1, 4, 16)), Consistency("asp"), Consistency("admm")]
+    evaluator: GroupEvaluator | None = None
+    for rule in rules:
+        settings = GroupSettings(plan="rows", servers=ServerSettings(rule))
+        evaluator = GroupEvaluator(ranks, graph, Recipe(), settings)
+        if design.pre_aggregator is not None:
+            evaluator.hop(design.pre_aggregator, design.k_pre)
+        errors, details = evaluator.evaluate(design, tuple(range(options.repeats)))
+        name = f"ssp {rule.staleness}" if rule.name == "ssp" else rule.name
+        found[name] = {
+            "accuracy": float(100 * (1 - errors.mean())),
+            "standard_error": float(100 * errors.std(ddof=1) / len(errors) ** 0.5),
+            "sent_bytes": details["group"]["sent_bytes"],
+            "epochs": details["num_epochs"],
+            "seconds": details["seconds"]["train"],
+        }
+    return found
+
+
+def main() -> None:
+    """Run one benchmark on all ranks."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="what", required=True)
+    one = commands.add_parser("propagation")
+    for name, usual in (("nodes", 1_000_000), ("edges", 20_000_000), ("features", 100), ("hops", 3), ("reach", 5000)):
+        one.add_argument(f"--{name}", type=int, default=usual)
+    one.add_argument("--partition", default="contiguous")
+    one.add_argument("--wire-bytes", type=float, default=2e9)
+    one = commands.add_parser("pauses")
+    one.add_argument("--clocks", type=int, default=500)
+    one = commands.add_parser("learning")
+    one.add_argument("graph")
+    one.add_argument("--design", default="augmented^4/mean/mlp-2/-")
+    one.add_argument("--repeats", type=int, default=10)
+    options = parser.parse_args()
+    set_threads(1)
+    if options.what == "learning":
+        import torch
+
+        torch.set_num_threads(1)
+    ranks = world()
+    with failures_end_the_job(ranks):
+        found = {"propagation": propagation, "pauses": pauses, "learning": learning}[options.what](ranks, options)
+    if ranks.rank == 0:
+        print(json.dumps({"benchmark": f"scaling/{options.what}", "ranks": ranks.size, **vars(options), **found}))
+
+
+if __name__ == "__main__":
+    main()
