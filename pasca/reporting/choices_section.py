@@ -20,7 +20,9 @@ _SHORT = {"val_error": "error", "inference_seconds": "time", "macs": "MACs", "pe
 def choices_section(found: Gathered) -> Section:
     """The section; where effects are not known it says why."""
     if not found.effects:
-        return Section("choices", "What each choice did", "Choices", (found.no_effects,))
+        return Section(
+            "choices", "What each choice did", "Choices", (f"{found.no_effects[:1].upper()}{found.no_effects[1:]}.",)
+        )
     texts = [
         "Averages over every design of the search space, each counting once; bars below them show the best design with "
         "that choice. The share of a dimension is how much of an objective's variation it explains alone; shares need "

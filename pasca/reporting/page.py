@@ -170,9 +170,10 @@ def _payload(found: Gathered, sections: Sequence[Section]) -> Mapping[str, Any]:
 def _subtitle(found: Gathered) -> str:
     data = found.manifest["data"]
     size = f", {data['num_nodes']:,} nodes and {data['num_edges']:,} edges" if "num_nodes" in data else ""
-    return (
-        f"{found.data_name}{size} · {found.front.ending or found.status} · {time_text(found.manifest.get('updated'))}"
-    )
+    parts = [f"{found.data_name}{size}", found.front.ending or found.status]
+    if found.manifest.get("updated"):  # known once the manifest has been read back
+        parts.append(time_text(found.manifest["updated"]))
+    return " · ".join(parts)
 
 
 def _plotly() -> str:

@@ -26,7 +26,9 @@ def setup_section(found: Gathered) -> Section:
         _pairs("Machine", {"threads": manifest.get("threads"), **manifest.get("hardware", {})}),
         _pairs("Versions", {**manifest.get("versions", {}), "commit": manifest.get("commit")}),
     ]
-    texts = (f"Started {time_text(manifest.get('created'))}, last written {time_text(manifest.get('updated'))}.",)
+    started = f"Started {time_text(manifest.get('created'))}"
+    written = f", last written {time_text(manifest['updated'])}" if manifest.get("updated") else ""
+    texts = (f"{started}{written}.",)
     return Section("setup", "Data and set-up", "Set-up", texts, tuple(block for block in blocks if block.table))
 
 
