@@ -14,9 +14,7 @@ def test_shares_its_matrix_with_the_augmented_adjacency() -> None:
     path = sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 1, 0]], dtype=np.float32))
     operator = PersonalizedPageRank(0.2)
     assert operator.matrix_key == AugmentedAdjacency().matrix_key
-    np.testing.assert_array_equal(
-        operator.matrix(path).toarray(), AugmentedAdjacency().matrix(path).toarray()
-    )
+    np.testing.assert_array_equal(operator.matrix(path).toarray(), AugmentedAdjacency().matrix(path).toarray())
 
 
 def test_two_steps_are_a_restart_and_not_a_lazy_walk() -> None:
