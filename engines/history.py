@@ -31,7 +31,12 @@ class History(Generic[D]):
 
     def with_trial(self, trial: Trial[D]) -> History[D]:
         """This history with one trial added, or replaced where its number is known."""
-        return History([*(t for t in self if t.number != trial.number), trial])
+        if trial.number not in self._trials and trial.number < next(reversed(self._trials), -1):
+            return History([*self, trial])
+        # The usual cases, a newest trial and one that has finished, keep the order: no need to sort a long history.
+        following: History[D] = History()
+        following._trials = {**self._trials, trial.number: trial}
+        return following
 
     def with_status(self, *statuses: Status) -> list[Trial[D]]:
         """Trials with one of the statuses, in order."""

@@ -80,6 +80,7 @@ class StudyRecord(Generic[D]):
         self._storage, self._study_id, self._where = storage, study_id, where
         self._decode, self._objectives, self._space = decode, tuple(objectives), space
         self._distributions = {} if space is None else {choice.name: _distribution(choice) for choice in space.choices}
+        self._ids: dict[int, int] = {}
         with storage_errors(f"cannot read {where}", RunError):
             self._history = History(self._read(frozen) for frozen in storage.get_all_trials(study_id, deepcopy=False))
 
@@ -151,7 +152,8 @@ class StudyRecord(Generic[D]):
                     user_attrs={_TRIAL: _attribute(draft)},
                 ),
             )
-            number = self._storage.get_trial(trial_id).number
+            number = self._number(trial_id)
+            self._ids[number] = trial_id
             trial = Trial(number=number, design=design, seeds=draft.seeds, details=draft.details)
             self._history = self._history.with_trial(trial)
         return trial
@@ -173,9 +175,10 @@ class StudyRecord(Generic[D]):
         values = [trial.values[objective.name] for objective in self._objectives] if complete else None
         with held_back(), storage_errors(f"cannot write {self._where}", StorageError):
             # The attribute first: until the state changes, the trial counts as running and may be written again.
-            trial_id = self._storage.get_trial_id_from_study_id_trial_number(self._study_id, trial.number)
+            trial_id = self._ids[trial.number] if trial.number in self._ids else self._id(trial.number)
             self._storage.set_trial_user_attr(trial_id, _TRIAL, _attribute(trial))
             self._storage.set_trial_state_values(trial_id, states[trial.status], values)
+            self._ids.pop(trial.number, None)
             self._history = self._history.with_trial(trial)
 
     def fail_interrupted(self) -> list[Trial[D]]:
@@ -227,6 +230,17 @@ class StudyRecord(Generic[D]):
     def attribute(self, name: str) -> Any:
         """A value recorded for the run as a whole, or None."""
         return self._attributes().get(name)
+
+    def _number(self, trial_id: int) -> int:
+        """The number that the storage gave a new trial. Reading a trial whole is slow, so the likely one is tried."""
+        number = 1 + max((trial.number for trial in self._history), default=-1)
+        try:
+            return number if self._id(number) == trial_id else self._storage.get_trial(trial_id).number
+        except KeyError:
+            return self._storage.get_trial(trial_id).number
+
+    def _id(self, number: int) -> int:
+        return self._storage.get_trial_id_from_study_id_trial_number(self._study_id, number)
 
     def _attributes(self) -> dict[str, Any]:
         with storage_errors(f"cannot read {self._where}", RunError):
