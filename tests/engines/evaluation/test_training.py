@@ -109,7 +109,8 @@ def test_balanced_weights_count_classes_alike(rows: tuple[Rows, Rows]) -> None:
         recipe = replace(PLAIN, class_weight=class_weight, max_epochs=20)
         trained = train(design, recipe, blind, blind, 2, [0], CPU)
         bias = trained.network.transform.biases[0].detach()[0, 0]
-        assert (abs(float(bias[0] - bias[1])) < 1e-4) == even
+        # Adam makes steps even of gradients that are rounding errors; following the majority moves it by over 0.1
+        assert (abs(float(bias[0] - bias[1])) < 1e-2) == even
 
 
 def test_divergence_is_a_failure_with_a_reason(rows: tuple[Rows, Rows]) -> None:
