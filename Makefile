@@ -24,7 +24,7 @@ help:
 	@sed -n 's/^#   //p' Makefile
 
 search: .venv/.installed
-	$(BIN)/pasca search $(DATA) --run $(RUN) $(ARGS)
+	$(BIN)/pasca search $(DATA) --run $(RUN) --evaluations 60 $(ARGS)
 
 test: .venv/.installed-test
 	$(BIN)/python -m pytest $(ARGS)
