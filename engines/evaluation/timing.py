@@ -1,8 +1,8 @@
 """Stage times: a small table of measured stages from which the inference time of every design follows.
 
 A propagation step takes as long at hop 6 as at hop 1, and a transform's time is the sum of its layers', so a hundred
-short measurements give the time of 153,510 designs before any is trained. Medians after a warm-up, the quicker of two rounds, on
-the code that inference runs.
+short measurements give the time of 153,510 designs before any is trained. Medians after a warm-up, the quicker of two
+rounds, on the code that inference runs.
 """
 
 from __future__ import annotations
