@@ -8,6 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+# Rows cost memory even when they are empty, so a file of few entries cannot ask for many of them.
+_HARMLESS_ROWS = 10_000_000
+_ROWS_PER_ENTRY = 100
+
 
 def row_of(indptr: NDArray[np.integer[Any]], entry: int) -> int:
     """The row that entry number `entry` of a CSR matrix belongs to."""
@@ -40,3 +44,20 @@ def checked_csr(data: Any, indices: Any, indptr: Any, shape: tuple[Any, ...]) ->
         raise ValueError(f"index {indices[outside[0]]} in row {row} is outside 0..{columns - 1}")
     index_type = np.int32 if max(columns, indices.size) < 2**31 else np.int64
     return sparse.csr_array((data, indices.astype(index_type), indptr.astype(index_type)), shape=(rows, columns))
+
+
+def from_coo(data: Any, rows: Any, columns: Any, shape: tuple[Any, ...]) -> sparse.csr_array:
+    """Build a CSR array from entries in any order, equal places added up, after the same checks.
+
+    Raises:
+        ValueError: the parts do not belong together, or there are far more rows than entries account for.
+    """
+    entries = np.array([0, columns.size]) if isinstance(columns, np.ndarray) else columns
+    checked = checked_csr(data, columns, entries, (1, shape[-1]) if len(shape) == 2 else shape)
+    by_column = checked_csr(data, rows, entries, (1, shape[0]))
+    num_rows = int(shape[0])
+    if num_rows > max(_HARMLESS_ROWS, _ROWS_PER_ENTRY * data.size):
+        raise ValueError(f"{data.size} entries do not make a matrix of {num_rows} rows")
+    return sparse.coo_array(
+        (checked.data, (by_column.indices, checked.indices)), shape=(num_rows, int(shape[1]))
+    ).tocsr()

@@ -163,7 +163,7 @@ def read_table(
 def columns_of(file: TextFile, encoding: str, header: bool | None) -> tuple[str, ...] | None:
     """The column names of a table, without reading its rows; None without a header."""
     if file.suffix in (".parquet", ".pq"):
-        return tuple(_parquet_file(file).schema_arrow.names)
+        return _parquet_file(file)[1]
     return sniff(file, encoding, header).names
 
 
@@ -200,30 +200,33 @@ def _is_float(text: str) -> bool:
     return "_" not in text
 
 
-def _parquet_file(file: TextFile) -> Any:
+def _parquet_file(file: TextFile) -> tuple[Any, tuple[str, ...]]:
+    """An opened parquet file and its column names, which may be damaged too."""
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
-        return parquet.ParquetFile(file.path)
-    except (pa.ArrowException, OSError) as error:
+        opened = parquet.ParquetFile(file.path)
+        names = tuple(map(str, opened.schema_arrow.names))
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file}: not a complete parquet file ({_first_line(error)}); fetch it again") from None
+    return opened, names
 
 
 def _read_parquet(file: TextFile) -> Table:
     import pyarrow as pa
 
-    opened = _parquet_file(file)
+    opened, names = _parquet_file(file)
     cells, size = opened.metadata.num_rows * opened.metadata.num_columns, Path(file.path).stat().st_size
     if cells > _HARMLESS_CELLS and cells > _MAX_PARQUET_CELLS_PER_BYTE * size:
         raise DataError(f"{file}: {size} bytes claim to hold {cells} cells; inspect the file yourself if you trust it")
     try:
         table = opened.read()
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise DataError(f"{file}: not a complete parquet file ({_first_line(error)}); fetch it again") from None
     if not table.num_columns:
         raise DataError(f"{file}: the table has no columns")
-    return Table(file, tuple(table.column_names), tuple(_plain(column, file) for column in table.columns), None)
+    return Table(file, names, tuple(_plain(column, file) for column in table.columns), None)
 
 
 def _plain(column: Any, file: TextFile) -> Any:

@@ -24,6 +24,7 @@ from scipy import sparse
 from engines.graph import Nodes
 from pasca.datasets.arrays import refuse_bomb
 from pasca.datasets.candidates import Candidate
+from pasca.datasets.csr import from_coo
 from pasca.datasets.options import LoadOptions
 from pasca.datasets.parts import Arcs, GivenSplit, Parts
 from pasca.datasets.splits import nodes_of_list, nodes_of_mask
@@ -206,7 +207,10 @@ def _array(value: Any, what: str) -> Any:
         if tensor.ndim != 2:
             raise DataError(f"{what}: a sparse tensor has two dimensions here, got {tensor.ndim}")
         rows, columns = coo.indices().numpy()
-        return sparse.coo_array((coo.values().float().numpy(), (rows, columns)), shape=tuple(tensor.shape)).tocsr()
+        try:
+            return from_coo(coo.values().float().numpy(), rows, columns, tuple(tensor.shape))
+        except ValueError as error:
+            raise DataError(f"{what}: not a matrix: {error}") from None
     if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
         raise DataError(
             f"{what}: a tensor of shape {tuple(tensor.shape)} is stored in too few bytes; clone it and save again"
