@@ -80,6 +80,8 @@ ROOMS = (
         ),
         FILES,
     ),
+    # The evolutionary baseline is Optuna's.
+    Room("engines/search/nsga2.py", ("search_space", *RECORDS, "engines.search", "numpy", "optuna"), FILES),
     Room(
         "engines/evaluation/",
         ("search_space", "engines.graph", *RECORDS, "engines.evaluation", *COMPUTING),

@@ -127,6 +127,12 @@ def to_codes(points: Floats, choices: Sequence[Choice]) -> Codes:
     """
     sizes = np.array([len(choice.values) for choice in choices])
     codes: Codes = np.minimum(points * sizes, sizes - 1).astype(np.int16)
+    switch_off(codes, choices)
+    return codes
+
+
+def switch_off(codes: Codes, choices: Sequence[Choice]) -> None:
+    """Write -1, in place, where a choice has no value or its parent is switched off. Codes of shape (n, d)."""
     column = {choice.name: j for j, choice in enumerate(choices)}
     for j, choice in enumerate(choices):
         if not choice.values:
@@ -135,7 +141,6 @@ def to_codes(points: Floats, choices: Sequence[Choice]) -> Codes:
             parent = column[choice.parent]
             off = np.array([value == 0 for value in choices[parent].values])
             codes[off[codes[:, parent]] | (codes[:, parent] < 0), j] = -1
-    return codes
 
 
 def find_rows(codes: Codes, choices: Sequence[Choice], wanted: Codes) -> Rows:

@@ -12,7 +12,7 @@ from search_space.space import Space
 
 D = TypeVar("D")
 
-SEARCHERS = ("ehvi", "random")
+SEARCHERS = ("ehvi", "random", "nsga2")
 
 
 def create_searcher(
@@ -30,7 +30,8 @@ def create_searcher(
     Args:
         name: one of `SEARCHERS`.
         known: measured values, shape (len(space),), of every objective that is known for all designs beforehand.
-        seed, num_initial, bounds: see the searcher; random search has no initial phase.
+        seed, bounds: see the searcher.
+        num_initial: trials before a model is used; the size of a generation of `nsga2`; nothing to random search.
     Raises:
         ConfigError: there is no searcher of that name.
         ShapeError, ObjectiveError: the other arguments do not fit together.
@@ -43,4 +44,8 @@ def create_searcher(
         from engines.search.random_search import RandomSearcher
 
         return RandomSearcher(space, seed=seed, known=known, bounds=bounds)
+    if name == "nsga2":
+        from engines.search.nsga2 import NSGA2Searcher
+
+        return NSGA2Searcher(space, objectives, known=known, seed=seed, population_size=num_initial, bounds=bounds)
     raise ConfigError(f"unknown searcher {name!r}; choose from: {', '.join(SEARCHERS)}")

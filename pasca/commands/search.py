@@ -69,7 +69,7 @@ def search(
     ] = None,
     metric: Metric = None,
     recipe: Recipe = None,
-    searcher: Annotated[str | None, typer.Option("--searcher", help="ehvi or random [ehvi].")] = None,
+    searcher: Annotated[str | None, typer.Option("--searcher", help="ehvi, nsga2 or random [ehvi].")] = None,
     num_initial: Annotated[
         int | None, typer.Option("--num-initial", help="Designs tried before the model takes over [16].")
     ] = None,

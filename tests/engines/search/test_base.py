@@ -187,7 +187,7 @@ def test_what_a_searcher_says_can_be_written_as_json(make: Maker) -> None:
     suggestion = searcher.ask(history)[0]
     assert json.loads(json.dumps(dict(suggestion.details))) == suggestion.details
     assert json.loads(json.dumps(dict(searcher.statement()))) == searcher.statement()
-    assert suggestion.details["method"] in ("initial", "ehvi", "random")
+    assert suggestion.details["method"] in ("initial", "ehvi", "random", "nsga2")
 
 
 def test_the_global_random_state_is_left_alone(make: Maker) -> None:

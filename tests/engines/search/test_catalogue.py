@@ -19,5 +19,5 @@ def test_every_listed_searcher_can_be_made_and_states_its_name(name: str) -> Non
 
 
 def test_an_unknown_searcher_lists_what_exists() -> None:
-    with pytest.raises(ConfigError, match="unknown searcher 'grid'; choose from: ehvi, random"):
+    with pytest.raises(ConfigError, match="unknown searcher 'grid'; choose from: ehvi, random, nsga2"):
         create_searcher("grid", SPACE, PAIR, known=KNOWN, seed=0)
