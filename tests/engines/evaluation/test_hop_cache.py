@@ -13,7 +13,9 @@ import torch
 from scipy import sparse
 
 from engines.evaluation.hop_cache import HopCache
-from search_space.errors import ConfigError, ShapeError, StorageError
+from engines.evaluation.hop_files import HEADER_BYTES
+from engines.evaluation.hop_store import HopStore
+from search_space.errors import ConfigError, ShapeError, StorageError, TrialFailure
 
 ROOT = Path(__file__).resolve().parents[3]
 N, F = 12, 5
@@ -105,15 +107,75 @@ def test_torch_takes_a_hop_from_a_file_without_a_warning(tmp_path: Path) -> None
 def test_rows_come_in_the_order_asked_for_and_as_a_copy(budget: int, tmp_path: Path) -> None:
     with HopCache(MATRICES, FEATURES, budget, tmp_path) as hops:
         nodes = np.array([7, 0, 7], np.int64)
-        rows = hops.rows("a", 0.0, 2, nodes)
+        rows = hops.reader("a", 0.0, 2)[nodes]
         np.testing.assert_allclose(rows, dense_hop("a", 0.0, 2)[nodes], rtol=1e-5, atol=1e-6)
         rows[:] = 7
         np.testing.assert_allclose(hops.hop("a", 0.0, 2), dense_hop("a", 0.0, 2), rtol=1e-5, atol=1e-6)
 
 
-def test_rows_of_no_nodes_are_empty() -> None:
-    with HopCache(MATRICES, FEATURES, PLENTY) as hops:
-        assert hops.rows("a", 0.0, 1, np.empty(0, np.int64)).shape == (0, F)
+@pytest.mark.parametrize("budget", [0, PLENTY])
+def test_rows_of_no_nodes_are_empty(budget: int, tmp_path: Path) -> None:
+    with HopCache(MATRICES, FEATURES, budget, tmp_path) as hops:
+        assert hops.reader("a", 0.0, 1)[np.empty(0, np.int64)].shape == (0, F)
+
+
+@pytest.mark.parametrize("budget", [0, 3 * HOP_BYTES // 2, PLENTY])
+@pytest.mark.parametrize("stored", [False, True])
+def test_half_precision_is_off_by_what_it_states_however_deep(budget: int, stored: bool, tmp_path: Path) -> None:
+    store = HopStore(tmp_path / "store", PLENTY).section("s") if stored else None
+    with HopCache(MATRICES, FEATURES, PLENTY) as exact:
+        for k in (2, 5, 3):  # in pieces, from files, and from an earlier run
+            with HopCache(MATRICES, FEATURES, budget, tmp_path, store=store, dtype="float16") as hops:
+                for deep in (1, k, 4):
+                    expected, found = exact.hop("a", 0.1, deep), hops.reader("a", 0.1, deep)[:]
+                    bound = np.maximum(2.0**-11 * np.abs(expected), 2.0**-39 * np.abs(expected).max(axis=0))
+                    assert (np.abs(found.astype(np.float64) - expected) <= bound).all()
+                    assert found.dtype == np.float32
+                    np.testing.assert_array_equal(hops.hop("a", 0.1, deep), found)
+
+
+def test_half_precision_takes_half_of_the_budget_and_of_the_files(tmp_path: Path) -> None:
+    # in hops of float32: the running one takes 1 and the one after it another, each half 0.5
+    with HopCache(MATRICES, FEATURES, 3 * HOP_BYTES, tmp_path, dtype="float16") as hops:
+        hops.reader("a", 0.0, 4)
+        assert {path.stat().st_size for path in files(tmp_path)} == {HOP_BYTES}, "the next float32 hop has no room"
+        hops.reader("a", 0.0, 6)
+        assert sorted(path.stat().st_size for path in files(tmp_path)) == [HOP_BYTES // 2, HOP_BYTES]
+
+
+def test_hops_past_float32_are_refused_in_half_precision() -> None:
+    with (
+        HopCache(MATRICES, np.full((N, F), 3e38, np.float32), PLENTY, dtype="float16") as hops,
+        pytest.raises(TrialFailure, match="hop 1 of b has values that are not finite, which float16 cannot hold"),
+    ):
+        hops.reader("b", 0.0, 1)
+
+
+def test_a_later_run_reads_from_the_store_what_an_earlier_one_computed(tmp_path: Path) -> None:
+    store = HopStore(tmp_path / "store", PLENTY)
+    with HopCache(MATRICES, FEATURES, PLENTY, store=store.section("graph")) as hops:
+        first = hops.hop("a", 0.1, 3).copy()
+        assert hops.num_steps == 3
+    with HopCache(MATRICES, FEATURES, PLENTY, store=store.section("graph")) as hops:
+        np.testing.assert_array_equal(hops.hop("a", 0.1, 3), first)
+        assert hops.num_steps == 0
+        np.testing.assert_allclose(hops.hop("a", 0.1, 4), dense_hop("a", 0.1, 4), rtol=1e-5, atol=1e-6)
+        assert hops.num_steps == 1
+    with HopCache(MATRICES, FEATURES, PLENTY, store=store.section("another graph")) as hops:
+        hops.hop("a", 0.1, 3)
+        assert hops.num_steps == 3
+
+
+def test_hops_past_the_limit_of_the_store_go_where_they_go_without_one(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = HopStore(tmp_path / "store", 2 * (HEADER_BYTES + HOP_BYTES))
+    with HopCache(MATRICES, FEATURES, PLENTY, store=store.section("graph")) as hops:
+        np.testing.assert_allclose(hops.hop("a", 0.0, 5), dense_hop("a", 0.0, 5), rtol=1e-5, atol=1e-6)
+    assert len(list((tmp_path / "store").rglob("hop-*"))) == 2
+    assert [record.getMessage().split(" has ")[1] for record in caplog.records] == [
+        "reached its limit of 8.67e-06 GB; further hops are not kept for later runs"
+    ]
 
 
 def test_close_removes_the_files_but_not_what_was_handed_out(tmp_path: Path) -> None:
@@ -180,6 +242,8 @@ def test_bad_arguments_are_refused() -> None:
         HopCache(MATRICES, FEATURES.astype(np.float64), PLENTY)
     with pytest.raises(ShapeError, match="strides"):
         HopCache(MATRICES, FEATURES[:, :2], PLENTY)
+    with pytest.raises(ConfigError, match="unknown type of hop features 'int8'; choose from: float32, float16"):
+        HopCache(MATRICES, FEATURES, PLENTY, dtype="int8")
     with HopCache(MATRICES, FEATURES, PLENTY) as hops, pytest.raises(ConfigError, match="from 0, got -1"):
         hops.hop("a", 0.0, -1)
 
