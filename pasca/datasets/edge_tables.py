@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pasca.datasets.ids import Ids, NodeIndex, ids_of
+from pasca.datasets.ids import Ids, NodeIndex, ids_of, ids_of_each
 from pasca.datasets.options import LoadOptions
 from pasca.datasets.parts import Arcs
 from pasca.datasets.sniff import is_number, plain_name
@@ -116,7 +116,8 @@ def read_edge_table(file: TextFile, options: LoadOptions, *, header: bool | None
     if ignored:
         notes.append(f"{', '.join(ignored)} of the edges ignored")
     weights = None if weight is None or options.weighted is False else table.numbers(weight)
-    return EdgeTable(table, ids_of(texts[0]), ids_of(texts[1]), weights, tuple(notes))
+    sources, targets = ids_of_each(texts[0], texts[1])
+    return EdgeTable(table, sources, targets, weights, tuple(notes))
 
 
 def _is_weight(name: str, number: int) -> bool:

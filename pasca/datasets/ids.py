@@ -27,7 +27,8 @@ class Ids:
 
     Attributes:
         values: (n,) the integers themselves, when every id is a plainly spelled integer; else numbers of `names`.
-        names: a pyarrow StringArray of the distinct texts, when they are not; else None.
+        names: a pyarrow StringArray of distinct texts, when they are not; else None. Lists that were encoded together
+            share it, so it may hold texts of which this list has none.
     """
 
     values: Integers
@@ -54,39 +55,59 @@ class Ids:
         """The distinct ids as a pyarrow StringArray, in the order of `values`."""
         import pyarrow as pa
 
-        return pa.array(np.unique(self.values)).cast(pa.string()) if self.names is None else self.names
+        present = _unique([self.values])
+        if self.names is None:
+            return pa.array(present).cast(pa.string())
+        return self.names if present.size == len(self.names) else self.names.take(pa.array(present))
 
 
 def ids_of(column: Any) -> Ids:
     """Ids of a pyarrow ChunkedArray of strings or integers without nulls."""
+    return ids_of_each(column)[0]
+
+
+def ids_of_each(*columns: Any) -> list[Ids]:
+    """Ids of several columns, as of `ids_of`, whose texts are numbered together: each is hashed once for all of them."""
+    import pyarrow as pa
+
+    found = [_integers(column) for column in columns]
+    texts = [column.cast(pa.string()) for column, values in zip(columns, found, strict=True) if values is None]
+    encoded = iter(_encoded(texts) if texts else ())
+    return [next(encoded) if values is None else Ids(values) for values in found]
+
+
+def _integers(column: Any) -> Integers | None:
+    """The ids as integers, where all of them are plainly spelled ones."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if pa.types.is_integer(column.type):
         try:
-            return Ids(np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64))
+            return np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
         except pa.ArrowInvalid:  # beyond int64
-            return _encoded(column.cast(pa.string()))
+            return None
     # One look at the first id spares most text columns the attempt.
     if not len(column) or not column[0].as_py().lstrip("-").isdecimal():
-        return _encoded(column)
+        return None
     try:
         integers = np.asarray(column.cast(pa.int64()).to_numpy(), dtype=np.int64)
     except pa.ArrowInvalid:
-        return _encoded(column)
+        return None
     lengths = np.asarray(pc.binary_length(column).to_numpy(), dtype=np.int64)
-    return Ids(integers) if np.array_equal(lengths, _plain_lengths(integers)) else _encoded(column)
+    return integers if np.array_equal(lengths, _plain_lengths(integers)) else None
 
 
-def _encoded(column: Any) -> Ids:
-    """Texts as numbers of their distinct values: each text is hashed once, here, and never again."""
+def _encoded(columns: list[Any]) -> list[Ids]:
+    """Texts as numbers of their distinct values."""
     import pyarrow as pa
 
-    # One array, so that there is one dictionary; large_string, because together the texts may pass 2 GiB.
-    encoded = pa.chunked_array(column.cast(pa.large_string()).chunks, type=pa.large_string()).combine_chunks()
-    encoded = encoded.dictionary_encode()
-    codes = np.asarray(encoded.indices.to_numpy(zero_copy_only=False), dtype=np.int64)
-    return Ids(codes, encoded.dictionary.cast(pa.string()))
+    encoded = pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string())
+    encoded = encoded.dictionary_encode()  # the chunks have one dictionary
+    names = encoded.chunk(0).dictionary if encoded.num_chunks else pa.array([], pa.string())
+    numbers = [np.asarray(chunk.indices.to_numpy(), dtype=np.int64) for chunk in encoded.chunks]
+    codes = np.concatenate(numbers) if numbers else np.zeros(0, dtype=np.int64)
+    ends = np.cumsum([len(column) for column in columns])
+    return [Ids(values, names) for values in np.split(codes, ends[:-1])]
 
 
 def _plain_lengths(integers: Integers) -> Integers:
@@ -125,6 +146,10 @@ class NodeIndex:
         import pyarrow as pa
         import pyarrow.compute as pc
 
+        if ids.names is not None and ids.names is self.ids.names:
+            nodes = np.full(len(ids.names), -1, dtype=np.int64)
+            nodes[self.ids.values] = np.arange(len(self), dtype=np.int64)
+            return nodes[ids.values]
         if ids.names is not None or self.ids.names is not None:
             # Only distinct texts are looked up; repeats follow by number.
             asked = ids.names if ids.names is not None else pa.array(ids.values).cast(pa.string())
@@ -181,6 +206,10 @@ def union(*lists: Ids) -> Ids:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if all(ids.names is lists[0].names for ids in lists):
+        present = _unique([ids.values for ids in lists])
+        order = np.asarray(pc.array_sort_indices(lists[0].names.take(pa.array(present))).to_numpy(), dtype=np.int64)
+        return Ids(present[order], lists[0].names)
     texts = pc.unique(pa.chunked_array([ids.distinct() for ids in lists], type=pa.string()))
     ordered = texts.take(pc.array_sort_indices(texts))
     return Ids(np.arange(len(ordered)), ordered)

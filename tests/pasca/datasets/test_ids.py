@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pasca.datasets.ids import Ids, NodeIndex, ids_of, repeated, union
+from pasca.datasets.ids import Ids, NodeIndex, ids_of, ids_of_each, repeated, union
 
 SPELLINGS = st.one_of(
     st.integers(-(2**63), 2**63 - 1).map(str),
@@ -50,6 +50,28 @@ def test_integers_far_apart_are_found_too(nodes: list[str], asked: list[str]) ->
 def test_a_union_has_every_id_once(one: list[str], other: list[str]) -> None:
     both = union(ids(one), ids(other))
     assert sorted(both[i] for i in range(len(both))) == sorted({*one, *other})
+
+
+@settings(max_examples=60)
+@given(one=st.lists(SPELLINGS, max_size=6), other=st.lists(SPELLINGS, max_size=6), asked=st.lists(SPELLINGS))
+def test_columns_numbered_together_read_as_each_alone(one: list[str], other: list[str], asked: list[str]) -> None:
+    columns = [pa.chunked_array([pa.array(texts, type=pa.string())]) for texts in (one, other)]
+    together = ids_of_each(*columns)
+    for held, texts in zip(together, (one, other), strict=True):
+        assert [held[i] for i in range(len(held))] == texts
+        assert sorted(held.distinct().to_pylist()) == sorted(set(texts))
+    index = NodeIndex(union(*together))
+    nodes = [index.ids[i] for i in range(len(index))]
+    assert sorted(nodes) == sorted({*one, *other})
+    original = index.original()
+    assert original is None or original.tolist() == nodes
+    for held in together:
+        assert [nodes[i] for i in index.find(held)] == [held[i] for i in range(len(held))]
+    assert index.find(ids(asked)).tolist() == [nodes.index(text) if text in nodes else -1 for text in asked]
+    only_first = NodeIndex(union(together[0]))
+    known = [only_first.ids[i] for i in range(len(only_first))]
+    assert sorted(known) == sorted(set(one))
+    assert only_first.find(together[1]).tolist() == [known.index(text) if text in known else -1 for text in other]
 
 
 def test_a_union_of_integers_ascends_by_value() -> None:
