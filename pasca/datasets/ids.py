@@ -67,7 +67,7 @@ def ids_of(column: Any) -> Ids:
 
 
 def ids_of_each(*columns: Any) -> list[Ids]:
-    """Ids of several columns, as of `ids_of`, whose texts are numbered together: each is hashed once for all of them."""
+    """Ids of several columns, as `ids_of` gives them; their texts are numbered together, each hashed once for all."""
     import pyarrow as pa
 
     found = [_integers(column) for column in columns]
