@@ -23,8 +23,9 @@ import numpy as np
 from scipy import sparse
 
 from engines.evaluation.clocks import Consistency
-from engines.evaluation.communicator import Communicator, failures_end_the_job, world
+from engines.evaluation.communicator import Communicator, failures_end_the_job
 from engines.evaluation.feature_slices import FeatureSlices
+from engines.evaluation.mpi import world
 from engines.evaluation.parameter_server import ParameterServer, ServerSettings
 from engines.evaluation.partition import make_partition, partition_report
 from engines.evaluation.plan_model import Layout, Rates, estimate

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from engines.evaluation.base import Evaluator
-from engines.evaluation.communicator import Communicator, failures_end_the_job, world
+from engines.evaluation.communicator import Communicator, failures_end_the_job
+from engines.evaluation.mpi import world
 from engines.graph import Graph
 from pasca.config import RunConfig
 from pasca.problems import Problem

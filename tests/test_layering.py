@@ -87,7 +87,7 @@ ROOMS = (
         ("search_space", "engines.graph", *RECORDS, "engines.evaluation", *COMPUTING),
     ),
     Room(
-        "engines/evaluation/communicator.py",
+        "engines/evaluation/mpi.py",
         ("search_space", "engines.graph", *RECORDS, "engines.evaluation", "numpy", "mpi4py"),
     ),
     Room("pasca/", ("*",), ("mpi4py", "botorch", "gpytorch", "numba", "benchmarks", "tests")),
@@ -222,7 +222,7 @@ def test_a_planted_violation_is_caught_once(tmp_path: Path, where: str, source: 
             "search_space/graph_operators/augmented.py",
             "import numpy as np\nfrom scipy import sparse\nfrom . import base",
         ),
-        ("engines/evaluation/communicator.py", "from mpi4py import MPI"),
+        ("engines/evaluation/mpi.py", "from mpi4py import MPI"),
         ("engines/loop.py", "from engines.search.base import Searcher\nfrom engines.evaluation.base import Evaluator"),
         ("engines/search/ehvi.py", "import botorch\nfrom engines.history import History\nimport math"),
         ("pasca/cli.py", "import engines.loop\nprint('done')"),

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from engines.evaluation.communicator import Communicator, world
+from engines.evaluation.communicator import Communicator
+from engines.evaluation.mpi import world
 from engines.evaluation.propagation import set_threads
 
 SECONDS_PER_TEST = 60

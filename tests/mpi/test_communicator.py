@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engines.evaluation.communicator import Communicator, MPICommunicator
+from engines.evaluation.communicator import Communicator
 from engines.evaluation.messages import Tag
+from engines.evaluation.mpi import MPICommunicator
 from search_space.errors import ShapeError
 
 
