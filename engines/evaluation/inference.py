@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
+from engines.evaluation.hop_files import HopRows
 from engines.evaluation.propagation import propagate_step
 from search_space.architecture import Architecture
 from search_space.assembly import Network
@@ -52,33 +53,41 @@ def classify(
     return post_process(probabilities, matrices[operator.matrix_key], operator.restart, design.k_post)
 
 
-def transform(
-    network: Network, hops: Sequence[NDArray[np.float32]], rows: NDArray[np.int64] | None = None
-) -> NDArray[np.float32]:
+def transform(network: Network, hops: Sequence[HopRows], rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
     """Join and transform rows block by block.
 
     Args:
-        hops: the arrays that the design joins, each (N, F).
+        hops: those that the design joins, each (N, F).
         rows: which nodes, in this order; all of them when None.
     Returns:
         Softmax probabilities, (S, n, C) with n rows.
     """
     device = next(network.parameters()).device
     n = hops[0].shape[0] if rows is None else rows.size
-    blocks = []
+    probabilities: NDArray[np.float32] | None = None
     with torch.inference_mode():
         for first in range(0, n, BLOCK_ROWS):
-            block = slice(first, min(first + BLOCK_ROWS, n)) if rows is None else rows[first : first + BLOCK_ROWS]
-            stacked = stack_rows(hops, block).to(device)
-            blocks.append(torch.softmax(network(network.prepare(stacked)), dim=2).cpu())
-        return torch.cat(blocks, dim=1).numpy()
+            last = min(first + BLOCK_ROWS, n)
+            block = slice(first, last) if rows is None else rows[first:last]
+            scores = network(network.prepare(stack_rows(hops, block).to(device)))
+            if probabilities is None:
+                S, _, C = scores.shape
+                probabilities = np.empty((S, n, C), np.float32)
+            probabilities[:, first:last] = torch.softmax(scores, dim=2).cpu().numpy()
+    assert probabilities is not None, "there are no rows"
+    return probabilities
 
 
-def stack_rows(hops: Sequence[NDArray[np.float32]], rows: slice | NDArray[np.int64]) -> torch.Tensor:
-    """The same rows of several hops as one tensor, (k, n, F); a view when there is one hop and a slice of rows."""
+def stack_rows(hops: Sequence[HopRows], rows: slice | NDArray[np.int64]) -> torch.Tensor:
+    """The same rows of several hops as one tensor, (k, n, F); a view when one hop in memory and a slice are given."""
+    first = hops[0][rows]
     if len(hops) == 1:
-        return torch.from_numpy(hops[0][rows]).unsqueeze(0)
-    return torch.from_numpy(np.stack([hop[rows] for hop in hops]))
+        return torch.from_numpy(first).unsqueeze(0)
+    stacked = np.empty((len(hops), *first.shape), np.float32)
+    stacked[0] = first
+    for k in range(1, len(hops)):
+        stacked[k] = hops[k][rows]
+    return torch.from_numpy(stacked)
 
 
 def post_process(

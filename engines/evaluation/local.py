@@ -2,54 +2,56 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.abc import InspectLoader
+from importlib.util import find_spec
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from engines.evaluation.costs import Sizes, cost_of, cost_table
+from engines.evaluation.design_training import DesignTrainer, Task, TrainedDesign
 from engines.evaluation.hop_cache import HopCache
-from engines.evaluation.inference import post_process, stack_rows, transform
-from engines.evaluation.metrics import check_metric, confusion, score
+from engines.evaluation.hop_store import HopStore, section_key
+from engines.evaluation.metrics import check_metric
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe
 from engines.evaluation.threads import set_threads
 from engines.evaluation.timing import StageTimer, StageTimes, stage_key
-from engines.evaluation.training import Rows, Trained, train
 from engines.graph import Graph, Nodes
 from engines.trial import Outcome
 from search_space.architecture import Architecture
-from search_space.assembly import required_hops
-from search_space.errors import ConfigError, GraphError, TrialFailure
+from search_space.errors import ConfigError, GraphError
 from search_space.graph_operators import graph_operator
 from search_space.space import SearchSpace
 
+_MAKERS_OF_HOPS = (
+    "search_space.graph_operators.augmented",
+    "search_space.graph_operators.base",
+    "search_space.graph_operators.triangle",
+    "engines.evaluation.normalise",
+    "engines.evaluation.propagation_kernel",
+)
 
-@dataclass(frozen=True, eq=False)
-class TrainedDesign:
-    """One design trained once per seed.
+
+@dataclass(frozen=True, slots=True)
+class HopStorage:
+    """How hop features are kept.
 
     Attributes:
-        design: what was trained.
-        seeds: S seeds.
-        trained: the network with the best weights of each repeat.
-        normaliser: what was done to the features first.
-        val_errors: (S,) 1 - score on the validation nodes, after post-processing.
-        details: JSON types for the record: per-seed figures, epochs, stage seconds, learning curve.
+        dtype: `float32`, or `float16`, which halves what they take; its error is stated at `HalfRows`.
+        store: a folder in which hops stay for later runs and other processes; None keeps them for this process only.
     """
 
-    design: Architecture
-    seeds: tuple[int, ...]
-    trained: Trained
-    normaliser: Normaliser
-    val_errors: NDArray[np.float64]
-    details: Mapping[str, Any] = field(default_factory=dict)
+    dtype: str = "float32"
+    store: HopStore | None = None
 
 
 class LocalEvaluator:
@@ -64,7 +66,9 @@ class LocalEvaluator:
         threads: of the numerical libraries; all available cores when None.
         device: where networks train, `cpu` or a CUDA device.
         stage_times: measured before, for this graph and machine; only missing stages are measured.
-        memory_bytes: budget for hop features held in memory; half of what is free when None.
+        memory_bytes: budget for features, hops and training; half of what is free when None. Features and the hops
+            in memory take half of it at most (features alone may take a third), what one training takes the other.
+        hop_storage: how hops are kept and in which precision; as float32 for this process when None.
         clock: monotonic seconds.
     Raises:
         GraphError, ObjectiveError: the split cannot train a model or does not define the metric.
@@ -80,6 +84,7 @@ class LocalEvaluator:
         device: str = "cpu",
         stage_times: StageTimes | None = None,
         memory_bytes: int | None = None,
+        hop_storage: HopStorage | None = None,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.recipe = recipe or Recipe()
@@ -89,16 +94,23 @@ class LocalEvaluator:
         self.device = _device(device)
         self.memory_bytes = memory_bytes if memory_bytes is not None else free_memory_bytes() // 2
         _check_memory(graph, self.memory_bytes)
-        self._clock = clock
         self.normaliser = Normaliser.fit(self.recipe.normalise, graph.features)
-        self.hops = HopCache(
-            lambda key: graph_operator(key).matrix(graph.adjacency),
-            self.normaliser.apply(graph.features),
-            self.memory_bytes,
-        )
         self.sizes = Sizes(
             graph.num_nodes, graph.num_features, graph.num_classes, self.recipe.hidden_width, int(graph.adjacency.nnz)
         )
+        features = self.normaliser.apply(graph.features)
+        storage = hop_storage or HopStorage()
+        self._section = storage.store.section(hop_section(graph, self.recipe)) if storage.store else None
+        self.hops = HopCache(
+            lambda key: graph_operator(key).matrix(graph.adjacency),
+            features,
+            max(self.memory_bytes // 2 - features.nbytes, 0),
+            store=self._section,
+            dtype=storage.dtype,
+        )
+        training_bytes = self.memory_bytes // 2 if self.device.type == "cpu" else free_device_bytes(self.device) // 2
+        self.task = Task(graph.labels, graph.split, self.sizes, self.recipe, self.normaliser, training_bytes)
+        self._trainer = DesignTrainer(self.task, self.hops, self.device, clock)
         key = stage_key(graph, self.recipe.hidden_width, self.recipe.normalise, self.threads)
         self._shared = threading.RLock()
         self._timer = StageTimer(
@@ -150,36 +162,7 @@ class LocalEvaluator:
         Raises:
             TrialFailure: training diverged, or memory ran out.
         """
-        split, started = self.graph.split, self._clock()
-        try:
-            hops = self._joined_hops(design)
-            propagated = self._clock()
-            trained = train(
-                design,
-                self.recipe,
-                self._rows(hops, split.train),
-                self._rows(hops, split.validation),
-                self.graph.num_classes,
-                seeds,
-                self.device,
-            )
-            fitted = self._clock()
-            errors = 1.0 - self._scores(design, trained, split.validation)
-        except MemoryError as error:
-            raise TrialFailure(f"out of memory: {error or 'an allocation failed'}") from error
-        details = {
-            "val_errors": errors.tolist(),
-            "val_losses": trained.validation_losses.tolist(),
-            "best_epochs": trained.best_epochs.tolist(),
-            "num_epochs": trained.num_epochs,
-            "curve": trained.curve,
-            "seconds": {
-                "propagate": propagated - started,
-                "train": fitted - propagated,
-                "infer": self._clock() - fitted,
-            },
-        }
-        return TrainedDesign(design, tuple(seeds), trained, self.normaliser, errors, details)
+        return self._trainer.train(design, seeds)
 
     def test_scores(self, trained: TrainedDesign) -> NDArray[np.float64]:
         """Scores on the test nodes, (S,). It and `confusion` alone read test labels; for designs already chosen.
@@ -189,7 +172,7 @@ class LocalEvaluator:
         """
         if self.graph.split.test.size == 0:
             raise GraphError(f"the test part of split {self.graph.split.name!r} of {self.graph.name} is empty")
-        return self._scores(trained.design, trained.trained, self.graph.split.test)
+        return self._trainer.scores(trained.design, trained.trained, self.graph.split.test)
 
     def confusion(self, trained: TrainedDesign, part: Literal["validation", "test"]) -> NDArray[np.int64]:
         """How often nodes of each class (row) were taken for each class (column), (C, C), over all repeats.
@@ -197,42 +180,32 @@ class LocalEvaluator:
         `test` reads test labels, as `test_scores` does.
         """
         nodes: Nodes = getattr(self.graph.split, part)
-        return confusion(self._probabilities(trained.design, trained.trained, nodes), self.graph.labels[nodes])
+        return self._trainer.confusion(trained.design, trained.trained, nodes)
 
     def probabilities(self, trained: TrainedDesign) -> NDArray[np.float32]:
         """Class probabilities of all nodes from each repeat, (S, N, C)."""
-        return self._probabilities(trained.design, trained.trained, None)
+        return self._trainer.probabilities(trained.design, trained.trained, None)
 
     def close(self) -> None:
         """Release the hop features, in memory and on disk."""
         self.hops.close()
+        if self._section is not None:
+            self._section.close()
 
-    def _joined_hops(self, design: Architecture) -> list[NDArray[np.float32]]:
-        if design.pre_aggregator is None:
-            return [self.hops.hop("augmented", 0.0, 0)]
-        operator = graph_operator(design.pre_aggregator)
-        with self._shared:
-            return [self.hops.hop(operator.matrix_key, operator.restart, k) for k in required_hops(design)]
 
-    def _rows(self, hops: Sequence[NDArray[np.float32]], nodes: Nodes) -> Rows:
-        return Rows(stack_rows(hops, nodes), torch.from_numpy(self.graph.labels[nodes]))
+def hop_section(graph: Graph, recipe: Recipe) -> str:
+    """Name of the section of a hop store that holds this graph's hops under this recipe.
 
-    def _probabilities(self, design: Architecture, trained: Trained, nodes: Nodes | None) -> NDArray[np.float32]:
-        """(S, n, C) of the nodes, after post-processing."""
-        hops = self._joined_hops(design)
-        if design.post_aggregator is None:
-            return transform(trained.network, hops, nodes)
-        operator = graph_operator(design.post_aggregator)
-        with self._shared:
-            matrix = self.hops.matrix(operator.matrix_key)
-        spread = post_process(transform(trained.network, hops), matrix, operator.restart, design.k_post)
-        return spread if nodes is None else spread[:, nodes]
-
-    def _scores(self, design: Architecture, trained: Trained, nodes: Nodes) -> NDArray[np.float64]:
-        labels = self.graph.labels[nodes]
-        return np.asarray(
-            [score(self.recipe.metric, repeat, labels) for repeat in self._probabilities(design, trained, nodes)]
-        )
+    Matrices and steps are pasca's own, so the source code that makes them is part of what a hop depends on: hops that
+    another version of it made are not found, rather than read as if they were this one's.
+    """
+    digest = hashlib.sha256()
+    for name in _MAKERS_OF_HOPS:
+        spec = find_spec(name)  # not imported: numba is loaded when it is needed
+        assert spec is not None
+        assert isinstance(spec.loader, InspectLoader)
+        digest.update((spec.loader.get_source(name) or "").encode())
+    return section_key(graph.structure_checksum, recipe.normalise, digest.hexdigest())
 
 
 def free_memory_bytes() -> int:
@@ -245,6 +218,11 @@ def free_memory_bytes() -> int:
     except OSError:
         pass  # not Linux: half of the physical memory is taken as free
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def free_device_bytes(device: torch.device) -> int:
+    """Memory that is free on a CUDA device."""
+    return int(torch.cuda.mem_get_info(device)[0])
 
 
 def _check_memory(graph: Graph, budget: int) -> None:
@@ -271,3 +249,6 @@ def _device(name: str) -> torch.device:
     if device.type not in ("cpu", "cuda"):
         raise ConfigError(f"device {name!r} is not supported; choose from: cpu, cuda")
     return device
+
+
+__all__ = ["HopStorage", "LocalEvaluator", "TrainedDesign", "free_memory_bytes", "hop_section"]

@@ -10,25 +10,13 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from engines.evaluation.feeding import Feed, OpenFeed, Rows, WholeFeed
 from engines.evaluation.metrics import score
 from engines.evaluation.recipe import Recipe
 from search_space.architecture import Architecture
 from search_space.assembly import Network
 from search_space.dropout import RepeatDropout
 from search_space.errors import TrialFailure
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """Labelled nodes as training reads them.
-
-    Attributes:
-        hops: (k, n, F) float32, the hops that `required_hops` names.
-        labels: (n,) int64.
-    """
-
-    hops: torch.Tensor
-    labels: torch.Tensor
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +53,21 @@ def train(
     seeds: Sequence[int],
     device: torch.device,
 ) -> Trained:
+    """Train one design once per seed on all rows at once; otherwise as `train_from`."""
+    return train_from(WholeFeed(train_rows, validation_rows, device), design, recipe, num_classes, seeds, device)
+
+
+def train_from(
+    feed: Feed,
+    design: Architecture,
+    recipe: Recipe,
+    num_classes: int,
+    seeds: Sequence[int],
+    device: torch.device,
+) -> Trained:
     """Train one design once per seed.
 
-    The loss of a repeat is its mean cross-entropy over the training rows; repeats share nothing, so their losses are
+    The loss of a repeat is its mean cross-entropy over the rows of a batch; repeats share nothing, so their losses are
     added. A repeat's best epoch has the highest validation score, ties going to the lower validation loss; it stops
     counting when its patience is out, and training ends when no repeat counts any more. What a repeat becomes does not
     depend on the repeats beside it.
@@ -76,40 +76,83 @@ def train(
         TrialFailure: the loss is not finite.
     """
     network = Network(
-        design, train_rows.hops.shape[2], num_classes, recipe.hidden_width, seed_generators(seeds, torch.device("cpu"))
+        design, feed.num_features, num_classes, recipe.hidden_width, seed_generators(seeds, torch.device("cpu"))
     ).to(device)
     mask_generators = seed_generators(seeds, device)
     input_dropout = RepeatDropout(recipe.input_dropout, mask_generators)
     hidden_dropout = RepeatDropout(recipe.dropout, mask_generators)
     optimiser = _optimiser(network, recipe)
-    with torch.no_grad():
-        inputs = network.prepare(train_rows.hops.to(device)).contiguous()
-        validation_inputs = network.prepare(validation_rows.hops.to(device)).contiguous()
-    labels, validation_labels = train_rows.labels.to(device), validation_rows.labels.to(device)
-    weights = class_weights(labels, num_classes) if recipe.class_weight == "balanced" else None
+    weights = class_weights(feed.labels, num_classes) if recipe.class_weight == "balanced" else None
     best = BestWeights(network, len(seeds))
     curve: list[tuple[int, float, float]] = []
     epoch = 0
-    for epoch in range(1, recipe.max_epochs + 1):
-        optimiser.zero_grad(set_to_none=True)
-        losses = _losses(network(inputs, input_dropout, hidden_dropout), labels, weights)
-        losses.sum().backward()  # type: ignore[no-untyped-call]
-        optimiser.step()
-        if epoch % recipe.evaluate_every and epoch < recipe.max_epochs:
-            continue
-        with torch.no_grad():
-            outputs = network(validation_inputs)
-            validation_losses = _losses(outputs, validation_labels, weights).double().cpu().numpy()
-        train_loss = float(losses.detach().mean())
-        if not (np.isfinite(train_loss) and np.isfinite(validation_losses).all()):
-            raise TrialFailure(f"training diverged: the loss is not finite after epoch {epoch}")
-        scores = validation_scores(recipe.metric, outputs, validation_labels)
-        curve.append((epoch, train_loss, float(scores.mean())))
-        best.update(epoch, scores, validation_losses, recipe.patience)
-        if not best.active.any():
-            break
+    with feed.open(network) as rows:
+        for epoch in range(1, recipe.max_epochs + 1):
+            steps: list[tuple[torch.Tensor, int]] = []
+            for inputs, labels in rows.batches(epoch):
+                optimiser.zero_grad(set_to_none=True)
+                losses = _losses(network(inputs, input_dropout, hidden_dropout), labels, weights)
+                losses.sum().backward()  # type: ignore[no-untyped-call]
+                optimiser.step()
+                steps.append((losses.detach().mean(), labels.numel()))
+            if epoch % recipe.evaluate_every and epoch < recipe.max_epochs:
+                continue
+            outputs = _validation_outputs(network, rows)
+            validation_losses = _losses(outputs, feed.validation_labels, weights).double().cpu().numpy()
+            train_loss = sum(float(loss) * (n / feed.labels.numel()) for loss, n in steps)
+            if not (np.isfinite(train_loss) and np.isfinite(validation_losses).all()):
+                raise TrialFailure(f"training diverged: the loss is not finite after epoch {epoch}")
+            scores = validation_scores(recipe.metric, outputs, feed.validation_labels)
+            curve.append((epoch, train_loss, float(scores.mean())))
+            best.update(epoch, scores, validation_losses, recipe.patience)
+            if not best.active.any():
+                break
     best.restore()
     return Trained(network.eval(), best.epochs, best.scores, best.losses, epoch, curve)
+
+
+def together(
+    parts: Sequence[Trained], design: Architecture, num_features: int, hidden_width: int, num_classes: int
+) -> Trained:
+    """One result from groups of repeats of the same design that were trained one group after the other.
+
+    A point of the curve is the mean over the repeats whose group was still training then.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [part.best_epochs.size for part in parts]
+    # starting weights are drawn and then replaced
+    network = Network(
+        design, num_features, num_classes, hidden_width, seed_generators(range(sum(sizes)), torch.device("cpu"))
+    ).to(next(parts[0].network.parameters()).device)
+    with torch.no_grad():
+        for whole, *pieces in zip(network.parameters(), *(part.network.parameters() for part in parts), strict=True):
+            whole.copy_(torch.cat(pieces))
+    points: dict[int, list[tuple[int, float, float]]] = {}
+    for part, size in zip(parts, sizes, strict=True):
+        for epoch, loss, mean_score in part.curve:
+            points.setdefault(epoch, []).append((size, loss, mean_score))
+    curve = [(epoch, _mean(points[epoch], 1), _mean(points[epoch], 2)) for epoch in sorted(points)]
+    return Trained(
+        network.eval(),
+        np.concatenate([part.best_epochs for part in parts]),
+        np.concatenate([part.validation_scores for part in parts]),
+        np.concatenate([part.validation_losses for part in parts]),
+        max(part.num_epochs for part in parts),
+        curve,
+    )
+
+
+def _mean(points: Sequence[tuple[int, float, float]], column: int) -> float:
+    """Mean of a column, weighted by the first."""
+    return sum(point[0] * point[column] for point in points) / sum(point[0] for point in points)
+
+
+def _validation_outputs(network: Network, rows: OpenFeed) -> torch.Tensor:
+    """(S, n, C) of all validation rows."""
+    with torch.no_grad():
+        pieces = [network(inputs) for inputs in rows.validation()]
+    return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
 
 
 class BestWeights:

@@ -11,10 +11,11 @@ import torch
 from engines.evaluation.admm import AdmmSettings, Consensus, train_by_admm
 from engines.evaluation.clocks import Consistency
 from engines.evaluation.communicator import Communicator
+from engines.evaluation.feeding import Rows
 from engines.evaluation.group_training import Batches, OwnRows, train_in_group
 from engines.evaluation.parameter_server import ParameterServer, ServerSettings
 from engines.evaluation.recipe import Recipe
-from engines.evaluation.training import Rows, Trained, train
+from engines.evaluation.training import Trained, train
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, TrialFailure
 

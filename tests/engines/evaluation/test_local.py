@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from engines.evaluation.local import LocalEvaluator
+from engines.evaluation.hop_store import HopStore
+from engines.evaluation.local import HopStorage, LocalEvaluator
 from engines.evaluation.recipe import Recipe
 from engines.evaluation.timing import StageTimes
 from engines.graph import Graph, Split, undirected
@@ -17,6 +22,7 @@ from search_space.classics import CLASSICS
 from search_space.errors import ConfigError, GraphError, TrialFailure
 from search_space.space import SearchSpace
 
+ROOT = Path(__file__).resolve().parents[3]
 FAST = Recipe(hidden_width=16, max_epochs=60, patience=30, normalise="none", input_dropout=0.2, dropout=0.2)
 
 
@@ -135,7 +141,7 @@ def test_memory_that_runs_out_is_a_failed_trial_with_a_reason(
     def full(*_: object) -> object:
         raise MemoryError("Unable to allocate 9.9 TiB")
 
-    monkeypatch.setattr(evaluator.hops, "hop", full)
+    monkeypatch.setattr(evaluator.hops, "reader", full)
     with pytest.raises(TrialFailure, match=r"out of memory: Unable to allocate 9.9 TiB"):
         evaluator.evaluate(CLASSICS["SGC"], [0])
 
@@ -182,3 +188,98 @@ def test_out_of_memory_is_not_the_only_failure_reported(evaluator: LocalEvaluato
     diverging = LocalEvaluator(communities(), recipe=replace(FAST, learning_rate=1e30), threads=1)
     with pytest.raises(TrialFailure, match="training diverged"):
         diverging.evaluate(Architecture.parse("augmented^2/none/mlp-3/-"), [0])
+
+
+def test_a_later_evaluator_finds_the_hops_of_an_earlier_one_and_scores_alike(tmp_path: Path) -> None:
+    storage = HopStorage(store=HopStore(tmp_path, 1 << 30))
+    design = Architecture.parse("ppr0.1^4/adaptive/mlp-2/augmented^2")
+    found = []
+    for steps in (4, 0):
+        evaluator = LocalEvaluator(communities(), recipe=FAST, threads=1, hop_storage=storage)
+        found.append(evaluator.train(design, [0, 1]).val_errors)
+        assert evaluator.hops.num_steps == steps
+        evaluator.close()
+    plain = LocalEvaluator(communities(), recipe=FAST, threads=1).train(design, [0, 1]).val_errors
+    np.testing.assert_array_equal(found, [plain, plain])
+    # other features are other hops
+    other = LocalEvaluator(communities(), recipe=replace(FAST, normalise="l2"), threads=1, hop_storage=storage)
+    other.train(design, [0])
+    assert other.hops.num_steps == 4
+
+
+def test_half_precision_scores_almost_alike() -> None:
+    design = Architecture.parse("augmented^4/concat/mlp-2/-")
+    exact, half = (
+        LocalEvaluator(communities(), recipe=FAST, threads=1, hop_storage=HopStorage(dtype)).train(design, [0, 1, 2])
+        for dtype in ("float32", "float16")
+    )
+    np.testing.assert_allclose(half.val_errors, exact.val_errors, atol=0.07)  # two of the 30 validation nodes
+    np.testing.assert_allclose(half.trained.validation_losses, exact.trained.validation_losses, rtol=0.1)
+
+
+def test_rows_that_do_not_fit_are_trained_on_in_batches_which_the_record_says() -> None:
+    graph = communities(N=6000)
+    labelled = np.arange(6000)
+    graph = graph.with_split(Split(labelled[:5000], labelled[5000:5500], labelled[5500:]))
+    design = Architecture.parse("augmented^3/concat/mlp-2/-")
+    recipe = replace(FAST, max_epochs=8)
+    one, other = (
+        LocalEvaluator(graph, recipe=recipe, threads=1, memory_bytes=size).train(design, [0, 1, 2, 3, 4])
+        for size in (1_000_000, 1 << 30)
+    )
+    assert 64 <= one.details["batch_rows"] < 2000
+    assert "batch_rows" not in other.details
+    assert one.val_errors.shape == (5,)
+    assert (one.val_errors < 0.2).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["private", "stored"])
+def test_peak_memory_follows_the_budget_whatever_hops_and_rows_take(where: str, tmp_path: Path) -> None:
+    # hops ten times the budget, and labelled rows that take three times it when all are held
+    code = """
+import ctypes, gc, sys
+from pathlib import Path
+import numpy as np
+from scipy import sparse
+from engines.evaluation.hop_store import HopStore
+from engines.evaluation.local import HopStorage, LocalEvaluator
+from engines.evaluation.recipe import Recipe
+from engines.graph import Graph, Split
+from search_space.architecture import Architecture
+stored, folder = sys.argv[1] == "stored", Path(sys.argv[2])
+def evaluator(N, F, budget):
+    before_each = np.stack([np.roll(np.arange(N), s) for s in (1, -1)], axis=1)
+    columns, starts = np.sort(before_each, axis=1).ravel(), np.arange(0, 2 * N + 1, 2)
+    ring = sparse.csr_array((np.ones(2 * N, np.float32), columns, starts))
+    labels = np.arange(N) % 2
+    features = np.random.default_rng(0).random((N, F), dtype=np.float32)
+    third = N // 3
+    split = Split(np.arange(third), np.arange(third, 2 * third), np.arange(2 * third, N))
+    graph = Graph("ring", ring, features, labels, ("a", "b"), split)
+    recipe = Recipe(hidden_width=16, max_epochs=1, evaluate_every=1)
+    storage = HopStorage(store=HopStore(folder, 10**10)) if stored else None
+    return LocalEvaluator(graph, recipe=recipe, threads=1, memory_bytes=budget, hop_storage=storage)
+def peak():
+    return next(1024 * int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
+design = Architecture.parse("ppr0.1^40/mean/mlp-2/-")
+evaluator(300, 50, 1 << 20).train(design, [0])
+N, F = 40_000, 50
+budget = 4 * N * F * 4
+large = evaluator(N, F, budget)
+gc.collect()
+ctypes.CDLL(None).malloc_trim(0)
+Path("/proc/self/clear_refs").write_text("5")
+before = peak() - N * F * 4
+trained = large.train(design, [0])
+print((peak() - before) / budget, large.hops.num_steps * N * F * 4 / budget, trained.details["batch_rows"])
+"""
+    command = [sys.executable, "-c", code, where, str(tmp_path)]
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, timeout=300, env={**os.environ, "TMPDIR": str(tmp_path)}
+    )
+    assert done.returncode == 0, done.stderr
+    grown, hops, batch_rows = map(float, done.stdout.split())
+    assert hops == 10.0
+    assert batch_rows < 10_000
+    assert grown <= 1.3, "of the budget; the features are counted, matrix and process are not"

@@ -9,8 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from engines.evaluation.feeding import Rows
 from engines.evaluation.recipe import Recipe
-from engines.evaluation.training import Rows, train
+from engines.evaluation.training import together, train
 from search_space.architecture import Architecture
 from search_space.errors import TrialFailure
 
@@ -98,6 +99,22 @@ def test_hop_weights_are_trained_without_weight_decay(rows: tuple[Rows, Rows]) -
     trained = train(design, replace(PLAIN, weight_decay=0.5, max_epochs=3), blind, blind, 2, [0], CPU)
     start = np.log(0.9) * np.arange(3)
     np.testing.assert_allclose(trained.network.join.logits[0].detach().numpy(), start, rtol=1e-6)
+
+
+@pytest.mark.parametrize("message", ["concat", "weighted"])
+def test_repeats_trained_in_groups_come_together(message: str, rows: tuple[Rows, Rows]) -> None:
+    design = Architecture.parse(f"augmented^2/{message}/mlp-2/-")
+    recipe = replace(PLAIN, patience=3, max_epochs=40)
+    groups = [train(design, recipe, *rows, 2, seeds, CPU) for seeds in ([1, 2], [3])]
+    whole = together(groups, design, 5, recipe.hidden_width, 2)
+    assert whole.best_epochs.tolist() == [*groups[0].best_epochs, *groups[1].best_epochs]
+    assert whole.num_epochs == max(group.num_epochs for group in groups)
+    with torch.no_grad():
+        one, other, all_three = (t.network(t.network.prepare(rows[1].hops)) for t in (*groups, whole))
+    torch.testing.assert_close(all_three, torch.cat([one, other]), rtol=1e-5, atol=1e-6)
+    (_, loss, score), (_, loss_2, score_2) = groups[0].curve[0], groups[1].curve[0]
+    assert whole.curve[0] == pytest.approx((1, (2 * loss + loss_2) / 3, (2 * score + score_2) / 3))
+    assert whole.curve[-1][0] == whole.num_epochs
 
 
 def test_balanced_weights_count_classes_alike(rows: tuple[Rows, Rows]) -> None:

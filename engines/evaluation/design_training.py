@@ -1,0 +1,184 @@
+"""DesignTrainer: trains designs and scores them from hop features and labels, in whatever process these are at hand."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engines.evaluation.costs import Sizes
+from engines.evaluation.feeding import BatchFeed, Feed, RowSource, WholeFeed
+from engines.evaluation.hop_cache import HopCache
+from engines.evaluation.hop_files import HopRows
+from engines.evaluation.inference import post_process, transform
+from engines.evaluation.metrics import confusion, score
+from engines.evaluation.normalise import Normaliser
+from engines.evaluation.recipe import Recipe
+from engines.evaluation.training import Trained, together, train_from
+from engines.evaluation.training_memory import plan_training
+from engines.graph import Nodes, Split
+from search_space.architecture import Architecture
+from search_space.assembly import required_hops
+from search_space.errors import TrialFailure
+from search_space.graph_operators import graph_operator
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedDesign:
+    """One design trained once per seed.
+
+    Attributes:
+        design: what was trained.
+        seeds: S seeds.
+        trained: the network with the best weights of each repeat.
+        normaliser: what was done to the features first.
+        val_errors: (S,) 1 - score on the validation nodes, after post-processing.
+        details: JSON types for the record: per-seed figures, epochs, stage seconds, learning curve.
+    """
+
+    design: Architecture
+    seeds: tuple[int, ...]
+    trained: Trained
+    normaliser: Normaliser
+    val_errors: NDArray[np.float64]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is learned and how, features aside; small enough to be sent to another process.
+
+    Attributes:
+        labels: (N,) int64, -1 for a node without one.
+        split: which labels train and validate.
+        sizes: of the graph and the network.
+        recipe: how every design is trained.
+        normaliser: what was done to the features.
+        training_bytes: what one training may take, besides the hops.
+    """
+
+    labels: NDArray[np.int64]
+    split: Split
+    sizes: Sizes
+    recipe: Recipe
+    normaliser: Normaliser
+    training_bytes: int
+
+
+class DesignTrainer:
+    """Trains designs. Several threads may train at the same time; they wait for each other where hops are made.
+
+    Args:
+        task: what is learned.
+        hops: of the normalised features; the caller's to close.
+        device: where networks train.
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        hops: HopCache,
+        device: torch.device,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.task, self.hops, self._device, self._clock = task, hops, device, clock
+        self._making = threading.Lock()
+
+    def train(self, design: Architecture, seeds: Sequence[int]) -> TrainedDesign:
+        """Train one design once per seed, and measure the validation error once after post-processing.
+
+        Raises:
+            TrialFailure: training diverged, or memory ran out.
+        """
+        task, started = self.task, self._clock()
+        try:
+            hops = self._joined_hops(design)
+            propagated = self._clock()
+            trained, batches = self._train(design, hops, seeds)
+            fitted = self._clock()
+            errors = 1.0 - self.scores(design, trained, task.split.validation)
+        except (MemoryError, torch.OutOfMemoryError) as error:
+            raise TrialFailure(f"out of memory: {error or 'an allocation failed'}") from error
+        details = {
+            "val_errors": errors.tolist(),
+            "val_losses": trained.validation_losses.tolist(),
+            "best_epochs": trained.best_epochs.tolist(),
+            "num_epochs": trained.num_epochs,
+            "curve": trained.curve,
+            "seconds": {
+                "propagate": propagated - started,
+                "train": fitted - propagated,
+                "infer": self._clock() - fitted,
+            },
+            **batches,
+        }
+        return TrainedDesign(design, tuple(seeds), trained, task.normaliser, errors, details)
+
+    def scores(self, design: Architecture, trained: Trained, nodes: Nodes) -> NDArray[np.float64]:
+        """Score of each repeat on some labelled nodes, (S,)."""
+        labels = self.task.labels[nodes]
+        return np.asarray(
+            [score(self.task.recipe.metric, repeat, labels) for repeat in self.probabilities(design, trained, nodes)]
+        )
+
+    def confusion(self, design: Architecture, trained: Trained, nodes: Nodes) -> NDArray[np.int64]:
+        """How often nodes of each class (row) were taken for each class (column), (C, C), over all repeats."""
+        return confusion(self.probabilities(design, trained, nodes), self.task.labels[nodes])
+
+    def probabilities(self, design: Architecture, trained: Trained, nodes: Nodes | None) -> NDArray[np.float32]:
+        """(S, n, C) of the nodes, all of them when None, after post-processing."""
+        hops = self._joined_hops(design)
+        if design.post_aggregator is None:
+            return transform(trained.network, hops, nodes)
+        operator = graph_operator(design.post_aggregator)
+        with self._making:
+            matrix = self.hops.matrix(operator.matrix_key)
+        spread = post_process(transform(trained.network, hops), matrix, operator.restart, design.k_post)
+        return spread if nodes is None else spread[:, nodes]
+
+    def _joined_hops(self, design: Architecture) -> list[HopRows]:
+        if design.pre_aggregator is None:
+            return [self.hops.reader("augmented", 0.0, 0)]
+        operator = graph_operator(design.pre_aggregator)
+        with self._making:
+            # the deepest first: what is missing is then made in one go
+            self.hops.reader(operator.matrix_key, operator.restart, design.k_pre)
+            return [self.hops.reader(operator.matrix_key, operator.restart, k) for k in required_hops(design)]
+
+    def _train(
+        self, design: Architecture, hops: Sequence[HopRows], seeds: Sequence[int]
+    ) -> tuple[Trained, dict[str, Any]]:
+        """Train within the budget; returns details for the record where rows came in batches."""
+        task, split = self.task, self.task.split
+        plan = plan_training(
+            design, task.sizes, split.train.size, split.validation.size, len(seeds), task.training_bytes
+        )
+        train, validation = (
+            RowSource(hops, nodes, torch.from_numpy(task.labels[nodes])) for nodes in (split.train, split.validation)
+        )
+        feed: Feed
+        if plan.batch_rows is None:
+            feed = WholeFeed(train.all(), validation.all(), self._device)
+        else:
+            feed = BatchFeed(train, validation, plan.batch_rows, self._device)
+        parts = [
+            train_from(feed, design, task.recipe, task.sizes.num_classes, group, self._device)
+            for group in _groups(seeds, plan.repeats_together)
+        ]
+        whole = together(parts, design, task.sizes.num_features, task.recipe.hidden_width, task.sizes.num_classes)
+        return whole, {} if plan.batch_rows is None else {"batch_rows": plan.batch_rows}
+
+
+def _groups(seeds: Sequence[int], most: int) -> list[Sequence[int]]:
+    """The seeds in order, in as few groups as possible, of about equal size."""
+    count = -(-len(seeds) // most)
+    cuts = [len(seeds) * i // count for i in range(count + 1)]
+    return [seeds[first:last] for first, last in itertools.pairwise(cuts)]
