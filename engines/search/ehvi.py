@@ -19,11 +19,12 @@ from engines.search.candidates import (
     permitted,
     random_order,
 )
-from engines.search.fitting import FitFailure, Hyperparameters, fit
+from engines.search.fitting import FitFailure, Hyperparameters
 from engines.search.noise import pooled_variances
 from engines.search.observations import Observations, initial_trials, observe
 from engines.search.reference import extents, reference_point
 from engines.search.surrogate import Posterior, prepare
+from engines.search.warping import IDENTITY, Warp, fit_warped
 from engines.trial import Trial
 from search_space.errors import ConfigError, ObjectiveError
 from search_space.space import Space
@@ -39,8 +40,9 @@ class EHVISearcher(Generic[D]):
 
     The first `num_initial` suggestions are the space's starting designs, then a quasi-random sequence. After that each
     objective without known values gets a Gaussian process, and the suggestion is the design with the largest expected
-    hypervolume improvement among all that were not attempted. Running designs count as observed at their predicted
-    values; so do earlier suggestions of the same call.
+    hypervolume improvement among all that were not attempted. An objective with a long tail of bad values is modelled,
+    and its part of the volume counted, with that tail drawn in (`warping.py`). Running designs count as observed at
+    their predicted values; so do earlier suggestions of the same call.
 
     A bound on a known objective cuts the space; when every design breaks one, the nearest designs are suggested, and
     `details["fallback"]` says so. A bound on another objective weighs EHVI by the probability of keeping it.
@@ -101,7 +103,7 @@ class EHVISearcher(Generic[D]):
         self._extents = extents(checked, bounds)
         self._initial = InitialOrder(space, seed)
         self._reference: Floats | None = None
-        self._fits: dict[bytes, Hyperparameters] = {}
+        self._fits: dict[bytes, tuple[Warp, Hyperparameters]] = {}
         self._posteriors: dict[int, Posterior] = {}
 
     def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:
@@ -155,7 +157,6 @@ class EHVISearcher(Generic[D]):
             return self._random(taken, f"the surrogate failed: {failure}")
         if best is None:
             return self._random(taken, "no design left can improve the hypervolume")
-        deviation = np.where(self._uncertain, best.deviation, 0.0)
         return Suggestion(
             self._space.design(best.row),
             {
@@ -163,7 +164,7 @@ class EHVISearcher(Generic[D]):
                 "log_ehvi": best.log_value,
                 "predicted": self._measured(best.mean),
                 "deviation": {
-                    o.name: float(deviation[j]) for j, o in enumerate(self._objectives) if self._uncertain[j]
+                    o.name: float(best.deviation[j]) for j, o in enumerate(self._objectives) if self._uncertain[j]
                 },
             },
         )
@@ -181,42 +182,50 @@ class EHVISearcher(Generic[D]):
         means = self._means.copy()
         largest = np.zeros_like(means)
         at_observed = self._means[observed.rows]
+        at_least, worst = self._at_least.copy(), reference.copy()
+        warps = [IDENTITY] * len(self._objectives)
         deviations = []
         for j in np.flatnonzero(self._uncertain):
-            posterior = self._posterior(int(j), observed, pending)
+            warps[j], posterior = self._posterior(int(j), observed, pending)
             means[:, j] = posterior.means
             largest[:, j] = posterior.largest_deviations
             at_observed[:, j] = posterior.observed_means
+            at_least[j], worst[j] = warps[j](at_least[j]), warps[j](worst[j])
             deviations.append(posterior.deviations)
         front = np.concatenate((at_observed[observed.complete], means[pending]))
-        front = front[(front >= self._at_least).all(axis=1)]
-        predictions = Predictions(means, self._uncertain, largest, deviations, self._at_least)
-        return best_design(predictions, np.sort(free), front, reference)
+        front = front[(front >= at_least).all(axis=1)]
+        predictions = Predictions(means, self._uncertain, largest, deviations, at_least)
+        best = best_design(predictions, np.sort(free), front, worst)
+        return None if best is None else _unwarped(best, warps)
 
-    def _posterior(self, j: int, observed: Observations, pending: NDArray[np.int64]) -> Posterior:
-        """The posterior of objective j; what was computed for a shorter history is used again, and changes nothing."""
+    def _posterior(self, j: int, observed: Observations, pending: NDArray[np.int64]) -> tuple[Warp, Posterior]:
+        """The posterior of objective j on a warped scale.
+
+        What was computed for a shorter history is used again, and changes nothing.
+        """
         size = fit_size(len(observed))
         X, y = self._whole.features[observed.rows], observed.Y[:, j]
         noise = pooled_variances(observed.variances[:, j], observed.num_seeds, size)
+        warp, found = self._fitted(X[:size], y[:size], noise[:size])
         posterior = Posterior(
             self._whole,
-            self._fitted(X[:size], y[:size], noise[:size]),
+            found,
             X,
-            y,
-            noise,
+            warp(y),
+            noise * warp.slope(y) ** 2,
             self._whole.features[pending],
             start=size,
             earlier=self._posteriors.get(j),
         )
         self._posteriors[j] = posterior
-        return posterior
+        return warp, posterior
 
-    def _fitted(self, X: Floats, y: Floats, noise: Floats) -> Hyperparameters:
-        """Hyperparameters, remembered by the content of what they were fitted to."""
+    def _fitted(self, X: Floats, y: Floats, noise: Floats) -> tuple[Warp, Hyperparameters]:
+        """The warp with the larger evidence, and hyperparameters, remembered by what they were fitted to."""
         key = b"".join(part.tobytes() for part in (X, y, noise))
         if key not in self._fits:
             chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MOST_FITTED)).astype(np.int64))
-            self._fits[key] = fit(self._whole.kernel, X[chosen], y[chosen], noise[chosen])
+            self._fits[key] = fit_warped(self._whole.kernel, X[chosen], y[chosen], noise[chosen])
         return self._fits[key]
 
     def _measured(self, gains: Floats) -> dict[str, float]:
@@ -224,6 +233,13 @@ class EHVISearcher(Generic[D]):
             objective.name: float(objective.measured(gains[j : j + 1])[0])
             for j, objective in enumerate(self._objectives)
         }
+
+
+def _unwarped(best: Best, warps: Sequence[Warp]) -> Best:
+    """The same in gains; a deviation is carried over by the slope at the mean."""
+    mean = np.array([float(warp.inverse(best.mean[j])) for j, warp in enumerate(warps)])
+    slopes = np.array([float(warp.slope(mean[j])) for j, warp in enumerate(warps)])
+    return Best(best.row, best.log_value, mean, best.deviation / slopes)
 
 
 def fit_size(num_observations: int) -> int:

@@ -146,19 +146,26 @@ class Ordered:
 
 @dataclass(frozen=True)
 class Near:
-    """Matérn-5/2 of the distance between descriptor vectors, each column with its own length scale (log ℓ_j)."""
+    """Matérn-5/2 of the distance between descriptor vectors.
+
+    Parameters: log ℓ_j, a length scale a column, or log ℓ, one for all of them where it is `shared`.
+    """
 
     columns: tuple[int, ...]
+    shared: bool = False
     median: float = 1.0
 
     @property
     def prior_means(self) -> Floats:
-        # The typical distance grows with the root of the dimension; the scale that suits it does too.
+        # The typical distance grows with the root of the dimension; the scale that suits it does too. Columns that
+        # share a scale are mostly alike, so that distances are those of a few dimensions.
+        if self.shared:
+            return np.array([math.log(2.0 * self.median)])
         return np.full(len(self.columns), math.log(self.median * math.sqrt(len(self.columns))))
 
     @property
     def prior_deviations(self) -> Floats:
-        return np.ones(len(self.columns))
+        return np.ones(1 if self.shared else len(self.columns))
 
     def between(self, parameters: Floats, one: Floats, other: Floats) -> Floats:
         return matern(np.sqrt(_squares(one * np.exp(-parameters), other * np.exp(-parameters))))
@@ -166,6 +173,8 @@ class Near:
     def pull_back(self, parameters: Floats, rows: Floats, slopes: Floats) -> Floats:
         scaled = rows * np.exp(-parameters)
         root = np.sqrt(_squares(scaled, scaled))
+        if self.shared:
+            return np.array([float((slopes * matern_slope(root)).sum())])
         # d matern / d log ℓ_j = (5/3)(1 + √5 r) exp(-√5 r) · (u_j - v_j)² / ℓ_j²
         weight = slopes * (5.0 / 3.0) * (1.0 + _ROOT_5 * root) * np.exp(-_ROOT_5 * root)
         total = weight.sum(axis=0) + weight.sum(axis=1)

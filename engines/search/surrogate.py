@@ -12,7 +12,8 @@ and counts as noise.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,40 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from engines.objectives import Floats
 from engines.search.fitting import LEAST_NOISE, FitFailure, Hyperparameters
 from engines.search.kernel import Kernel, Term
-from engines.search.similarity import similarities
+from engines.search.similarity import Near, similarities
 from engines.search.whole_space import Table, WholeSpace
 from search_space.space import Space
 
 
+@runtime_checkable
+class Described(Protocol):
+    """A space that says more of its designs than its choices do, such as counts of what a design is made of."""
+
+    def descriptors(self) -> Mapping[str, Floats]:
+        """Groups of numbers, each (number of designs, columns); distance within a group means difference."""
+        ...
+
+
 def prepare(space: Space[Any]) -> WholeSpace:
-    """All designs of a space, with the kernel that suits its choices."""
-    return WholeSpace(Kernel((Term(tuple(similarities(space.choices))),)), space.codes().astype(np.float64))
+    """All designs of a space, with the kernel that suits its choices and, where it is `Described`, its descriptors.
+
+    Each group of descriptors adds a term; its columns share one length scale where there are many.
+    """
+    features = [space.codes().astype(np.float64)]
+    groups = list(space.descriptors().values()) if isinstance(space, Described) else []
+    terms = [Term(tuple(similarities(space.choices)), variance=_CHOICES_BESIDE_GROUPS if groups else 1.0)]
+    first = features[0].shape[1]
+    for group in groups:
+        columns = tuple(range(first, first + group.shape[1]))
+        shared = len(columns) > _MOST_LENGTH_SCALES
+        terms.append(Term((Near(columns, shared=shared),), variance=_CHOICES_BESIDE_GROUPS if shared else 1.0))
+        features.append(np.asarray(group, dtype=np.float64))
+        first += group.shape[1]
+    return WholeSpace(Kernel(tuple(terms)), np.column_stack(features))
 
 
+_MOST_LENGTH_SCALES = 16
+_CHOICES_BESIDE_GROUPS = 0.3  # prior variance of what a few descriptors leave, in units of what they explain
 _FEW = 96  # observations that the first upper bounds on variances are given
 _CHUNK = 16384  # designs at once: 16,384 · 96 float64 are 12 MB
 _LEAST_VARIANCE = 1e-10  # of the smooth part, in units of the targets' variance: rounding can leave less than 0

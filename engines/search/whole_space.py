@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from engines.objectives import Floats
 from engines.search.kernel import Kernel, Term
-from engines.search.similarity import Similarity
 
 Rows = NDArray[np.int64]
 Table = tuple[Floats, Floats]
@@ -27,11 +26,19 @@ Table = tuple[Floats, Floats]
 
 @dataclass(frozen=True)
 class _Side:
-    """Half of a term: its similarities, the distinct parts as full rows of features, and each design's part (N',)."""
+    """Half of a term.
+
+    Attributes:
+        factors: positions of its similarities in the term.
+        parts: the distinct parts as full rows of features, (A, D).
+        of_design: each design's part, (N',).
+        kinds: for each similarity the distinct rows among the parts' columns and the one that each part has, (A,).
+    """
 
     factors: tuple[int, ...]
     parts: Floats
     of_design: Rows
+    kinds: tuple[tuple[Floats, Rows], ...]
 
 
 class WholeSpace:
@@ -105,17 +112,12 @@ def _grid(one: _Side, other: _Side, weights: Floats) -> Floats:
 def _table(term: Term, parameters: Sequence[Floats], side: _Side, X: Floats) -> Floats:
     """Product of the side's similarities between its parts and X, shape (parts, n)."""
     product = np.ones((len(side.parts), len(X)))
-    for f in side.factors:
+    for f, (rows, row_of) in zip(side.factors, side.kinds, strict=True):
         factor = term.factors[f]
-        product *= _between(factor, parameters[f], side.parts[:, factor.columns], X[:, factor.columns])
+        seen = X[:, factor.columns]
+        first, seen_of = _distinct(seen)
+        product *= factor.between(parameters[f], rows, seen[first])[row_of[:, None], seen_of[None, :]]
     return product
-
-
-def _between(factor: Similarity, parameters: Floats, one: Floats, other: Floats) -> Floats:
-    """Like `Similarity.between`, computed once for equal rows."""
-    rows, row_of = _distinct(one)
-    seen, seen_of = _distinct(other)
-    return factor.between(parameters, one[rows], other[seen])[row_of[:, None], seen_of[None, :]]
 
 
 def _halves(term: Term, features: Floats) -> tuple[_Side, _Side]:
@@ -125,19 +127,27 @@ def _halves(term: Term, features: Floats) -> tuple[_Side, _Side]:
         sides = []
         for half in (range(cut), range(cut, len(term.factors))):
             first, of_design = _distinct(features[:, [c for f in half for c in term.factors[f].columns]])
-            sides.append(_Side(tuple(half), features[first], of_design))
+            sides.append(_side(term, tuple(half), features[first], of_design))
         if found is None or sum(len(side.parts) for side in sides) < sum(len(side.parts) for side in found):
             found = sides[0], sides[1]
     assert found is not None
     return found
 
 
+def _side(term: Term, factors: tuple[int, ...], parts: Floats, of_design: Rows) -> _Side:
+    kinds = []
+    for f in factors:
+        columns = parts[:, term.factors[f].columns]
+        first, row_of = _distinct(columns)
+        kinds.append((columns[first], row_of))
+    return _Side(factors, parts, of_design, tuple(kinds))
+
+
 def _distinct(rows: Floats) -> tuple[Rows, Rows]:
     """First row of each distinct kind, and each row's kind; all rows are alike when they have no columns."""
-    place = np.zeros(len(rows), dtype=np.int64)
-    for column in rows.T:
-        values, code = np.unique(column, return_inverse=True)
-        # Renumbering after each column keeps the mixed-radix number far from overflow.
-        place = np.unique(place * len(values) + code.reshape(-1), return_inverse=True)[1].reshape(-1)
-    _, first = np.unique(place, return_index=True)
-    return first.astype(np.int64), place.astype(np.int64)
+    if not rows.shape[1]:
+        return np.zeros(min(len(rows), 1), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+    # Rows as strings of bytes, sorted at once; adding 0 turns -0 into 0, whose bytes differ.
+    strings = np.ascontiguousarray(rows + 0.0).view(np.dtype((np.void, rows.itemsize * rows.shape[1]))).reshape(-1)
+    _, first, place = np.unique(strings, return_index=True, return_inverse=True)
+    return first.astype(np.int64), place.reshape(-1).astype(np.int64)

@@ -133,7 +133,7 @@ def test_a_fit_that_fails_gives_a_random_design_and_says_why(
     def broken(*arguments: object) -> None:
         raise FitFailure("not positive definite")
 
-    monkeypatch.setattr(ehvi, "fit", broken)
+    monkeypatch.setattr(ehvi, "fit_warped", broken)
     (suggestion,) = make().ask(history)
     assert suggestion.details["method"] == "random"
     assert suggestion.details["fallback"] == "the surrogate failed: not positive definite"

@@ -13,6 +13,7 @@ ALL: list[tuple[Similarity, np.ndarray]] = [
     (Categorical(0, 3), np.array([[0.0]])),
     (Ordered(0, (0.0, 0.3, 0.7, 1.0)), np.array([[-1.0], [0.0], [1.0], [3.0]])),
     (Ordered(0, (0.0,)), np.array([[0.0]])),
+    (Near((0, 1, 2), shared=True), np.random.default_rng(1).standard_normal((6, 3))),
     (Near((0, 1, 2)), np.random.default_rng(0).standard_normal((5, 3))),
 ]
 

@@ -137,3 +137,19 @@ def test_a_row_that_cannot_be_appended_is_a_failure() -> None:
     noise = np.append(np.zeros(5), -1.0)
     with pytest.raises(FitFailure, match="the kernel matrix of 6 designs is not positive definite"):
         Posterior(WHOLE, FOUND, np.vstack((X[:5], X[:1])), Y, noise, X[:0], start=5)
+
+
+def test_each_group_of_descriptors_adds_a_term_and_many_columns_share_a_length_scale() -> None:
+    class Counted(SearchSpace):
+        def descriptors(self) -> dict[str, np.ndarray]:
+            codes = self.codes().astype(float)
+            return {"sum": codes.sum(axis=1, keepdims=True), "wide": np.tile(codes, (1, 3))}
+
+    space = Counted(**SPACE.as_mapping())  # type: ignore[arg-type]
+    whole = prepare(space)
+    assert whole.features.shape == (len(SPACE), 6 + 1 + 18)
+    choices, few, many = whole.kernel.terms
+    assert [term.factors[0].columns for term in (few, many)] == [(6,), tuple(range(7, 25))]
+    assert [len(term.factors[0].prior_means) for term in (few, many)] == [1, 1]
+    assert len(choices.factors) == 6
+    assert len(prepare(SPACE).kernel.terms) == 1
