@@ -19,12 +19,12 @@ from engines.search.candidates import (
     permitted,
     random_order,
 )
-from engines.search.fitting import FitFailure, Hyperparameters
+from engines.search.fitting import FitFailure, Hyperparameters, fit
 from engines.search.noise import pooled_variances
 from engines.search.observations import Observations, initial_trials, observe
 from engines.search.reference import extents, reference_point
 from engines.search.surrogate import Posterior, prepare
-from engines.search.warping import IDENTITY, Warp, fit_warped
+from engines.search.warping import IDENTITY, Warp, choose_warp
 from engines.trial import Trial
 from search_space.errors import ConfigError, ObjectiveError
 from search_space.space import Space
@@ -103,7 +103,8 @@ class EHVISearcher(Generic[D]):
         self._extents = extents(checked, bounds)
         self._initial = InitialOrder(space, seed)
         self._reference: Floats | None = None
-        self._fits: dict[bytes, tuple[Warp, Hyperparameters]] = {}
+        self._warps: dict[bytes, Warp] = {}
+        self._fits: dict[bytes, Hyperparameters] = {}
         self._posteriors: dict[int, Posterior] = {}
 
     def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:
@@ -205,14 +206,16 @@ class EHVISearcher(Generic[D]):
         """
         size = fit_size(len(observed))
         X, y = self._whole.features[observed.rows], observed.Y[:, j]
-        noise = pooled_variances(observed.variances[:, j], observed.num_seeds, size)
-        warp, found = self._fitted(X[:size], y[:size], noise[:size])
+        few = min(warp_size(len(observed)), size)
+        noise = pooled_variances(observed.variances[:, j], observed.num_seeds, few)
+        warp = self._warp(X[:few], y[:few], noise[:few])
+        noise = pooled_variances(observed.variances[:, j], observed.num_seeds, size) * warp.slope(y) ** 2
         posterior = Posterior(
             self._whole,
-            found,
+            self._fitted(X[:size], warp(y[:size]), noise[:size]),
             X,
             warp(y),
-            noise * warp.slope(y) ** 2,
+            noise,
             self._whole.features[pending],
             start=size,
             earlier=self._posteriors.get(j),
@@ -220,12 +223,18 @@ class EHVISearcher(Generic[D]):
         self._posteriors[j] = posterior
         return warp, posterior
 
-    def _fitted(self, X: Floats, y: Floats, noise: Floats) -> tuple[Warp, Hyperparameters]:
-        """The warp with the larger evidence, and hyperparameters, remembered by what they were fitted to."""
-        key = b"".join(part.tobytes() for part in (X, y, noise))
+    def _warp(self, X: Floats, y: Floats, noise: Floats) -> Warp:
+        """The warp that explains the observations best, remembered by what it was chosen from."""
+        key = _content(X, y, noise)
+        if key not in self._warps:
+            self._warps[key] = choose_warp(self._whole.kernel, *_thinned(X, y, noise))
+        return self._warps[key]
+
+    def _fitted(self, X: Floats, y: Floats, noise: Floats) -> Hyperparameters:
+        """Hyperparameters, remembered by the content of what they were fitted to."""
+        key = _content(X, y, noise)
         if key not in self._fits:
-            chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MOST_FITTED)).astype(np.int64))
-            self._fits[key] = fit_warped(self._whole.kernel, X[chosen], y[chosen], noise[chosen])
+            self._fits[key] = fit(self._whole.kernel, *_thinned(X, y, noise))
         return self._fits[key]
 
     def _measured(self, gains: Floats) -> dict[str, float]:
@@ -242,12 +251,31 @@ def _unwarped(best: Best, warps: Sequence[Warp]) -> Best:
     return Best(best.row, best.log_value, mean, best.deviation / slopes)
 
 
+def _content(*arrays: Floats) -> bytes:
+    return b"".join(array.tobytes() for array in arrays)
+
+
+def _thinned(*arrays: Floats) -> list[Floats]:
+    """The same rows of each array, evenly spread where there are more than are fitted."""
+    count = len(arrays[0])
+    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_FITTED)).astype(np.int64))
+    return [array[chosen] for array in arrays]
+
+
 def fit_size(num_observations: int) -> int:
-    """How many observations the hyperparameters are fitted to: the schedule grows by one, or by 5 % from 40 on.
+    """How many observations the hyperparameters are fitted to: the schedule grows by one, or by 10 % from 20 on.
 
     A function of the count alone, so that a resumed search refits where the uninterrupted one did.
     """
     size = min(num_observations, 20)
-    while size + max(1, size // 20) <= num_observations:
-        size += max(1, size // 20)
+    while size + max(1, size // 10) <= num_observations:
+        size += max(1, size // 10)
+    return size
+
+
+def warp_size(num_observations: int) -> int:
+    """How many observations decide on the warp: up to 16 all, then half as many more each time."""
+    size = min(num_observations, 16)
+    while size + size // 2 <= num_observations and size >= 16:
+        size += size // 2
     return size

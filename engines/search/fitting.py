@@ -23,6 +23,7 @@ LEAST_NOISE = 1e-6
 _NUGGET_PRIOR = (math.log(0.02), 1.5)
 _FARTHEST = 5.0  # prior deviations that a parameter may move from its prior mean
 _MAX_STEPS = 80
+_LEAST_GAIN = 1e-6  # of a step, relative to the loss: a ten-thousandth of a nat changes no prediction
 
 
 class FitFailure(RuntimeError):
@@ -70,7 +71,12 @@ def fit(kernel: Kernel, X: Floats, y: Floats, noise: Floats) -> Hyperparameters:
         )
     )
     found = minimize(
-        loss, loss.prior_means, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": _MAX_STEPS}
+        loss,
+        loss.prior_means,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": _MAX_STEPS, "ftol": _LEAST_GAIN},
     )
     if not (math.isfinite(found.fun) and np.isfinite(found.x).all()):
         raise FitFailure(f"the optimiser ended at a loss of {found.fun}")

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.objectives import Floats
-from engines.search.fitting import Hyperparameters, fit
+from engines.search.fitting import fit
 from engines.search.kernel import Kernel
 
 
@@ -70,23 +70,18 @@ def tail_warp(gains: Floats) -> Warp | None:
     return Warp(float(median), float(quartile - median))
 
 
-def fit_warped(kernel: Kernel, X: Floats, y: Floats, noise: Floats) -> tuple[Warp, Hyperparameters]:
-    """Fit with and without drawing in the tail, and keep what explains the observations better.
+def choose_warp(kernel: Kernel, X: Floats, y: Floats, noise: Floats) -> Warp:
+    """Fit with and without drawing in the tail, and return the warp that explains the observations better.
 
     Args:
         X, y, noise: as for `fit`; the variances are those of y as measured.
-    Returns:
-        The warp, and hyperparameters for `warp(y)`.
     Raises:
         FitFailure: as for `fit`.
     """
-    found = []
-    for warp in (IDENTITY, tail_warp(y)):
-        if warp is not None:
-            slope = warp.slope(y)
-            fitted = fit(kernel, X, warp(y), noise * slope**2)
-            # From the density of standardised warped values to that of the values themselves.
-            density = fitted.log_density - len(y) * math.log(fitted.scale) + float(np.log(slope).sum())
-            found.append((density, warp, fitted))
-    _, warp, fitted = max(found, key=lambda one: one[0])
-    return warp, fitted
+    tail = tail_warp(y)
+    if tail is None:
+        return IDENTITY
+    plain, warped = (fit(kernel, X, warp(y), noise * warp.slope(y) ** 2) for warp in (IDENTITY, tail))
+    # From the densities of standardised values to those of the values themselves.
+    gain = warped.log_density - plain.log_density - len(y) * math.log(warped.scale / plain.scale)
+    return tail if gain + float(np.log(tail.slope(y)).sum()) > 0.0 else IDENTITY
