@@ -180,6 +180,33 @@ def test_a_bound_that_no_design_keeps_still_gives_suggestions(make: Maker) -> No
     assert len(run(make(bounds=[Bound(PAIR[1], 1e-9)]), History(), 8)) == 8
 
 
+def test_a_bound_on_what_is_measured_that_nothing_keeps_still_gives_suggestions(make: Maker) -> None:
+    searcher = make(bounds=[Bound(PAIR[0], 1e-6)], num_initial=4)
+    assert len(set(run(searcher, History(), 10))) == 10
+
+
+def test_two_measured_objectives_that_never_vary_still_give_suggestions(make: Maker) -> None:
+    searcher = make(known={}, num_initial=3)
+    history = History[Architecture]()
+    for number in range(8):
+        (suggestion,) = searcher.ask(history)
+        value = Outcome({"val_error": 0.25, "inference_seconds": 2.0}, {"val_error": 0.0, "inference_seconds": 0.0})
+        history = history.with_trial(Trial(number, suggestion.design).complete(value, PAIR, 1.0))
+    assert len(history.attempted()) == 8
+
+
+@pytest.mark.parametrize("same_values", [True, False])
+def test_ten_records_of_one_design_still_give_another(make: Maker, same_values: bool) -> None:
+    design = SPACE.design(17)
+    history = History[Architecture]()
+    for number in range(10):
+        values = dict(outcome(design).values)
+        values["val_error"] += 0.0 if same_values else 0.01 * number
+        history = history.with_trial(Trial(number, design, seeds=(number,)).complete(Outcome(values), PAIR, 1.0))
+    suggestions = make(num_initial=5).ask(history, 3)
+    assert len({suggestion.design for suggestion in suggestions} - {design}) == 3
+
+
 def test_what_a_searcher_says_can_be_written_as_json(make: Maker) -> None:
     searcher = make()
     designs = run(searcher, History(), 6)
