@@ -8,9 +8,8 @@ import torch
 from torch import nn
 
 from search_space.architecture import Architecture
-from search_space.dropout import RepeatDropout
 from search_space.message_operators import message_operator
-from search_space.transform import Transform
+from search_space.transform import Dropout, Transform
 
 
 class Network(nn.Module):
@@ -52,8 +51,8 @@ class Network(nn.Module):
     def forward(
         self,
         prepared: torch.Tensor,
-        input_dropout: RepeatDropout | None = None,
-        hidden_dropout: RepeatDropout | None = None,
+        input_dropout: Dropout | None = None,
+        hidden_dropout: Dropout | None = None,
     ) -> torch.Tensor:
         """Class scores (S, n, C) before the softmax; dropouts are given while training only."""
         x = self.join(prepared) if self.join is not None and self.join.learns else prepared

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import nn
 
-from search_space.dropout import RepeatDropout
+Dropout = Callable[[torch.Tensor], torch.Tensor]
+"""From (n, W) that all repeats share, or (S, n, W), to (S, n, W)."""
 
 
 class Transform(nn.Module):
@@ -44,7 +46,7 @@ class Transform(nn.Module):
             self.biases.append(nn.Parameter(torch.zeros(len(starts), 1, fan_out)))
 
     def forward(
-        self, x: torch.Tensor, input_dropout: RepeatDropout | None = None, hidden_dropout: RepeatDropout | None = None
+        self, x: torch.Tensor, input_dropout: Dropout | None = None, hidden_dropout: Dropout | None = None
     ) -> torch.Tensor:
         """Class scores before the softmax.
 
@@ -71,8 +73,37 @@ class Transform(nn.Module):
 def _times(h: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """(n, in) or (S, n, in) times (S, in, out)."""
     if h.dim() == 3:
-        return torch.bmm(h, weight)
+        if h.device.type != "cpu":
+            return torch.bmm(h, weight)
+        product: torch.Tensor = _RepeatProduct.apply(h, weight)  # type: ignore[no-untyped-call]
+        return product
     S, fan_in, fan_out = weight.shape
     # one wide product instead of S narrow ones: (n, in) @ (in, S·out) -> (n, S, out) -> (S, n, out)
     wide = h @ weight.transpose(0, 1).reshape(fan_in, S * fan_out)
     return wide.reshape(-1, S, fan_out).transpose(0, 1)
+
+
+class _RepeatProduct(torch.autograd.Function):
+    """`torch.bmm`, one repeat after the other: on CPUs the batched product takes a slower way, most so backwards."""
+
+    @staticmethod
+    def forward(context: Any, h: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """(S, n, in) times (S, in, out)."""
+        context.save_for_backward(h, weight)
+        return _products(h, weight)
+
+    @staticmethod
+    def backward(context: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+        """Gradients of both factors, where they are asked for."""
+        h, weight = context.saved_tensors
+        of_h = _products(gradient, weight.transpose(1, 2)) if context.needs_input_grad[0] else None
+        of_weight = _products(h.transpose(1, 2), gradient) if context.needs_input_grad[1] else None
+        return of_h, of_weight
+
+
+def _products(one: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
+    """(S, a, b) times (S, b, c)."""
+    out = torch.empty(one.shape[0], one.shape[1], other.shape[2], dtype=one.dtype)
+    for s in range(one.shape[0]):
+        torch.mm(one[s], other[s], out=out[s])
+    return out

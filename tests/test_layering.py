@@ -60,7 +60,6 @@ ROOMS = (
     Room("search_space/graph_operators/", ("search_space", "numpy", "scipy"), OUTSIDE),
     Room("search_space/message_operators/", ("search_space", "torch"), OUTSIDE),
     Room("search_space/transform.py", ("search_space", "torch"), OUTSIDE),
-    Room("search_space/dropout.py", ("search_space", "torch"), OUTSIDE),
     Room("search_space/assembly.py", ("search_space", "torch"), OUTSIDE),
     Room("engines/", ("search_space", "engines.graph", *RECORDS, "numpy", "scipy")),
     # The one module that knows both engines, through their interfaces.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
-from search_space.dropout import RepeatDropout
+from engines.evaluation.dropout import RepeatDropout
 
 CHUNK_ROWS = 4096
 """Rows whose masks are drawn at once; a multiple of eight, so that chunks use up whole random words as one does."""

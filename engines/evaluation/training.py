@@ -10,12 +10,13 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from engines.evaluation.allocator import keeping_large_blocks
+from engines.evaluation.dropout import RepeatDropout
 from engines.evaluation.feeding import Feed, OpenFeed, Rows, WholeFeed
 from engines.evaluation.metrics import score
 from engines.evaluation.recipe import Recipe
 from search_space.architecture import Architecture
 from search_space.assembly import Network
-from search_space.dropout import RepeatDropout
 from search_space.errors import TrialFailure
 
 
@@ -86,7 +87,7 @@ def train_from(
     best = BestWeights(network, len(seeds))
     curve: list[tuple[int, float, float]] = []
     epoch = 0
-    with feed.open(network) as rows:
+    with keeping_large_blocks(), feed.open(network) as rows:
         for epoch in range(1, recipe.max_epochs + 1):
             steps: list[tuple[torch.Tensor, int]] = []
             for inputs, labels in rows.batches(epoch):

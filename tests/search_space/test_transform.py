@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from search_space.transform import Transform
+from search_space.transform import Transform, _times
 
 
 def generators(*seeds: int) -> list[torch.Generator]:
@@ -60,3 +60,13 @@ def test_a_row_does_not_depend_on_the_other_rows() -> None:
     transform = Transform(4, 6, 3, 3, generators(0))
     x = torch.randn(5, 4)
     torch.testing.assert_close(transform(x[2:3])[0, 0], transform(x)[0, 2])
+
+
+def test_the_product_of_each_repeat_has_the_gradients_of_a_batched_product() -> None:
+    h, weight = torch.randn(3, 5, 4, requires_grad=True), torch.randn(3, 4, 2, requires_grad=True)
+    factor = torch.randn(3, 5, 2)
+    expected = torch.autograd.grad((torch.bmm(h, weight) * factor).sum(), (h, weight))
+    found = torch.autograd.grad((_times(h, weight) * factor).sum(), (h, weight))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+    torch.testing.assert_close(_times(h, weight), torch.bmm(h, weight))

@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from engines.evaluation import row_dropout
+from engines.evaluation.dropout import RepeatDropout
 from engines.evaluation.row_dropout import RowDropout
 from engines.evaluation.training import seed_generators
-from search_space.dropout import RepeatDropout
 
 CPU = torch.device("cpu")
 

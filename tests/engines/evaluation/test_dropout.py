@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from search_space.dropout import RepeatDropout
+from engines.evaluation.dropout import RepeatDropout
 
 
 def generators(*seeds: int) -> list[torch.Generator]:
@@ -51,3 +51,18 @@ def test_two_draws_differ() -> None:
     dropout = RepeatDropout(0.5, generators(0))
     x = torch.ones(20, 20)
     assert not torch.equal(dropout(x), dropout(x))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_data_without_a_gradient_is_dropped_by_the_same_masks(shared: bool) -> None:
+    x = torch.randn(11, 13) if shared else torch.randn(2, 11, 13)
+    plain = RepeatDropout(0.3, generators(1, 2))(x)
+    learning = RepeatDropout(0.3, generators(1, 2))(x.clone().requires_grad_())
+    assert torch.equal(plain, learning.detach())
+
+
+def test_a_slice_of_a_wider_array_is_dropped_alike() -> None:
+    wide = torch.randn(9, 20)
+    assert torch.equal(
+        RepeatDropout(0.5, generators(3))(wide[:, 4:11]), RepeatDropout(0.5, generators(3))(wide[:, 4:11].clone())
+    )
