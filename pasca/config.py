@@ -15,6 +15,8 @@ from pasca.plain import plain
 from pasca.quantities import parse_bytes, parse_seconds
 from search_space.errors import ConfigError
 
+HOP_TYPES = ("float32", "float16")
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig:
@@ -34,13 +36,18 @@ class RunConfig:
         space: restrictions of the paper's space: arguments of `SearchSpace.paper`.
         recipe: fields of the training recipe that differ from its defaults.
         retrain: fresh seeds that the front and the classics are trained with in the end; 0 leaves that out.
-        workers: designs evaluated at the same time, by threads of one process.
+        workers: designs evaluated at the same time, each by a process of its own; by threads of this one where training
+            is on another device than the CPU, or the evaluator is one's own.
         ranks_per_evaluator: under mpiexec, how many ranks evaluate one design together.
         group: how such ranks share the work: fields of `pasca.ranks.GROUP_FIELDS`.
         deterministic: with several workers, let seed and workers fix the designs.
         device: where to train: `cpu`, or a name that torch knows.
         threads: threads of one evaluator; None shares the cores there are among the workers.
-        memory: bytes that hop features may take; None for the evaluator's own choice. Text such as `4GB` is read.
+        memory: bytes that features, hops and training may take; None for half of what is free. Text such as `4GB` is
+            read.
+        hop_store: folder in which hops stay for later runs; `cache` for one of pasca's own, None for this run only.
+        hop_store_limit: bytes that the hop store may take. Text such as `50GB` is read.
+        hop_dtype: how hops are kept: `float32`, or `float16`, which halves what they take.
         retime: measure the stage times anew although they are known.
         stage_times: a run whose stage times to take; None measures them or takes the stored ones.
         run, out: name or folder of the run; None for a name made of the data's and the time.
@@ -70,6 +77,9 @@ class RunConfig:
     device: str = "cpu"
     threads: int | None = None
     memory: int | None = None
+    hop_store: str | None = None
+    hop_store_limit: int = 20 * 10**9
+    hop_dtype: str = "float32"
     retime: bool = False
     stage_times: str | None = None
     run: str | None = None
@@ -95,6 +105,9 @@ class RunConfig:
             self._set("time_budget", parse_seconds(self.time_budget, "time_budget"))
         if self.memory is not None:
             self._set("memory", parse_bytes(self.memory, "memory"))
+        self._set("hop_store_limit", parse_bytes(self.hop_store_limit, "hop_store_limit"))
+        if self.hop_dtype not in HOP_TYPES:
+            raise ConfigError(f"unknown hop_dtype {self.hop_dtype!r}; choose from: {', '.join(HOP_TYPES)}")
         for name in ("load", "space", "recipe", "group"):
             value = getattr(self, name)
             if not isinstance(value, Mapping):
@@ -102,7 +115,7 @@ class RunConfig:
             self._set(name, MappingProxyType(dict(value)))
         for name in ("searcher", "device"):
             _check_text(name, getattr(self, name))
-        for name in ("run", "out", "storage", "stage_times"):
+        for name in ("run", "out", "storage", "stage_times", "hop_store"):
             value = getattr(self, name)
             if value is not None:
                 self._set(name, _check_text(name, os.fspath(value)))

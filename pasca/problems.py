@@ -15,7 +15,7 @@ from pasca.evaluators import CustomEvaluator
 from pasca.manifest import check_identity, data_statement
 from pasca.progress import Progress
 from pasca.retraining import Trainer
-from pasca.stage_cache import store_times, stored_times, times_of_run
+from pasca.stage_cache import cache_folder, store_times, stored_times, times_of_run
 from search_space.errors import ConfigError, StorageError
 from search_space.space import SearchSpace, Space
 
@@ -133,8 +133,34 @@ def make_local_evaluator(
             # What can be measured again is no reason to refuse a search.
             progress.note(f"{error}; measuring anew")
     return LocalEvaluator(
-        graph, recipe=recipe, threads=threads, device=config.device, stage_times=times, memory_bytes=config.memory
+        graph,
+        recipe=recipe,
+        threads=threads,
+        device=config.device,
+        stage_times=times,
+        memory_bytes=config.memory,
+        hop_storage=_hop_storage(config),
+        trainings_at_once=config.workers,
     )
+
+
+def _hop_storage(config: RunConfig) -> Any:
+    """Where and how hops are kept: in a folder that stays, in one that worker processes share, or by the evaluator."""
+    from engines.evaluation.hop_store import HopStore
+    from engines.evaluation.local import HopStorage
+
+    store = None
+    if config.hop_store is not None:
+        folder = cache_folder() / "hops" if config.hop_store == "cache" else Path(config.hop_store)
+        store = HopStore(folder.absolute(), config.hop_store_limit)
+    elif in_processes(config):
+        store = HopStore.temporary()
+    return HopStorage(config.hop_dtype, store)
+
+
+def in_processes(config: RunConfig) -> bool:
+    """Whether a search that trains evaluates in processes of their own. A CUDA device is one for all: threads do."""
+    return config.workers > 1 and config.device == "cpu"
 
 
 def keep_times(evaluator: Any, progress: Progress) -> None:
@@ -196,6 +222,7 @@ def _identity(
         "seed": config.seed,
         "searcher": config.searcher,
         "num_initial": config.num_initial,
+        **({} if config.hop_dtype == "float32" else {"hop_dtype": config.hop_dtype}),
     }
     if resumed is not None:
         folder, manifest = resumed

@@ -56,6 +56,10 @@ class Ranks:
             raise ConfigError(
                 f"{self.size} ranks evaluate side by side, so --workers {config.workers} has no place; leave it out"
             )
+        if config.hop_store is not None or config.hop_dtype != "float32":
+            raise ConfigError(
+                f"the {self.size} ranks keep hops in memory and in float32; leave --hop-store and --hop-dtype out"
+            )
         from engines.evaluation.groups import Roles
 
         Roles.of(self.size, config.ranks_per_evaluator)

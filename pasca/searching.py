@@ -19,7 +19,7 @@ from engines.trial import Status, Trial
 from pasca.config import RunConfig
 from pasca.databases import find_study, open_url
 from pasca.manifest import data_statement, environment, now, read_manifest, write_manifest
-from pasca.problems import Problem, keep_times, make_problem
+from pasca.problems import Problem, in_processes, keep_times, make_problem
 from pasca.progress import Progress, Silence
 from pasca.ranks import Ranks, ranks_of_this_job
 from pasca.results import Study, open_storage
@@ -201,7 +201,8 @@ class _Search:
             given: the graph, where it was given as an object.
         """
         try:
-            ending = self._loop(self.ranks.evaluators(self.problem, self.config, given, self.watch))
+            with contextlib.ExitStack() as held:
+                ending = self._loop(self._evaluators(given, held))
             left_out = self._retrain()
         except KeyboardInterrupt:
             self.record.fail_interrupted()
@@ -245,6 +246,15 @@ class _Search:
             space=self.problem.space,
             where=where,
         )
+
+    def _evaluators(self, given: Graph | None, held: contextlib.ExitStack) -> list[Evaluator[Any]]:
+        """One evaluator for each design that is to be evaluated at the same time; `held` ends what they need."""
+        if self.problem.recipe is None or not in_processes(self.config):
+            return self.ranks.evaluators(self.problem, self.config, given, self.watch)
+        from engines.evaluation.worker_processes import WorkerProcesses
+
+        local: Any = self.problem.evaluator
+        return list(held.enter_context(WorkerProcesses(local, self.config.workers)).evaluators)
 
     def _loop(self, evaluators: list[Evaluator[Any]]) -> Ending:
         plan = Plan(

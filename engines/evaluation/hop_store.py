@@ -19,8 +19,11 @@ import logging
 import os
 import shutil
 import stat
+import sys
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,10 @@ def section_key(structure_checksum: str, normalise: str, recipe_of_matrices: str
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
+class _Owner:
+    """Lives as long as a temporary folder is to exist."""
+
+
 @dataclass(frozen=True, slots=True)
 class HopStore:
     """A folder with hops of any number of graphs.
@@ -66,10 +73,26 @@ class HopStore:
     folder: Path
     limit_bytes: int
     durable: bool = True
+    _owner: _Owner | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.limit_bytes < 0:
             raise ConfigError(f"the limit of a hop store is at least 0 bytes, got {self.limit_bytes}")
+
+    @classmethod
+    def temporary(cls, parent: Path | None = None) -> HopStore:
+        """A store without a limit in a new folder, which is removed with the store, at the program's end at the latest.
+
+        Raises:
+            StorageError: the folder cannot be made.
+        """
+        try:
+            folder = tempfile.mkdtemp(prefix="pasca-hops-", dir=parent)
+        except OSError as error:
+            raise StorageError(f"no temporary folder can be made for hops: {error.strerror or error}") from error
+        owner = _Owner()
+        weakref.finalize(owner, shutil.rmtree, folder, ignore_errors=True)
+        return cls(Path(folder), sys.maxsize, durable=False, _owner=owner)
 
     def section(self, key: str) -> Section:
         """Open a section, which is then in use until it is closed.

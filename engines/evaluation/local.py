@@ -69,6 +69,7 @@ class LocalEvaluator:
         memory_bytes: budget for features, hops and training; half of what is free when None. Features and the hops
             in memory take half of it at most (features alone may take a third), what one training takes the other.
         hop_storage: how hops are kept and in which precision; as float32 for this process when None.
+        trainings_at_once: among how many the memory for training is shared, in this process or others.
         clock: monotonic seconds.
     Raises:
         GraphError, ObjectiveError: the split cannot train a model or does not define the metric.
@@ -85,6 +86,7 @@ class LocalEvaluator:
         stage_times: StageTimes | None = None,
         memory_bytes: int | None = None,
         hop_storage: HopStorage | None = None,
+        trainings_at_once: int = 1,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self.recipe = recipe or Recipe()
@@ -99,8 +101,9 @@ class LocalEvaluator:
             graph.num_nodes, graph.num_features, graph.num_classes, self.recipe.hidden_width, int(graph.adjacency.nnz)
         )
         features = self.normaliser.apply(graph.features)
-        storage = hop_storage or HopStorage()
-        self._section = storage.store.section(hop_section(graph, self.recipe)) if storage.store else None
+        self.hop_storage = storage = hop_storage or HopStorage()
+        self.hop_section = None if storage.store is None else hop_section(graph, self.recipe)
+        self._section = storage.store.section(self.hop_section) if storage.store and self.hop_section else None
         self.hops = HopCache(
             lambda key: graph_operator(key).matrix(graph.adjacency),
             features,
@@ -108,8 +111,15 @@ class LocalEvaluator:
             store=self._section,
             dtype=storage.dtype,
         )
-        training_bytes = self.memory_bytes // 2 if self.device.type == "cpu" else free_device_bytes(self.device) // 2
-        self.task = Task(graph.labels, graph.split, self.sizes, self.recipe, self.normaliser, training_bytes)
+        training_bytes = self.memory_bytes if self.device.type == "cpu" else free_device_bytes(self.device)
+        self.task = Task(
+            graph.labels,
+            graph.split,
+            self.sizes,
+            self.recipe,
+            self.normaliser,
+            training_bytes // 2 // trainings_at_once,
+        )
         self._trainer = DesignTrainer(self.task, self.hops, self.device, clock)
         key = stage_key(graph, self.recipe.hidden_width, self.recipe.normalise, self.threads)
         self._shared = threading.RLock()

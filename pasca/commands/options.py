@@ -28,7 +28,23 @@ Seed = Annotated[int | None, typer.Option("--seed", help="Fixes designs, initial
 Device = Annotated[str | None, typer.Option("--device", help="Where to train: cpu, cuda, cuda:1 [cpu].")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads to compute with [all cores].")]
 Memory = Annotated[
-    str | None, typer.Option("--memory", metavar="SIZE", help="Largest memory for hop features, as in 4GB [half].")
+    str | None,
+    typer.Option("--memory", metavar="SIZE", help="Memory for features, hops and training, as in 4GB [half]."),
+]
+HopStore = Annotated[
+    str | None,
+    typer.Option(
+        "--hop-store", metavar="DIR", help="Keep hop features in this folder for later runs; cache: pasca's own [off]."
+    ),
+]
+HopStoreLimit = Annotated[
+    str | None, typer.Option("--hop-store-limit", metavar="SIZE", help="What the hop store may take on disk [20GB].")
+]
+HopDtype = Annotated[
+    str | None,
+    typer.Option(
+        "--hop-dtype", help="Keep hops as float32, or as float16: half the space, values off by 2^-11 [float32]."
+    ),
 ]
 Metric = Annotated[str | None, typer.Option("--metric", help="accuracy, macro-f1 or roc-auc [accuracy].")]
 Recipe = Annotated[

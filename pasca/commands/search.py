@@ -11,6 +11,9 @@ from pasca.commands.options import (
     AtMost,
     Debug,
     Device,
+    HopDtype,
+    HopStore,
+    HopStoreLimit,
     Json,
     Memory,
     Metric,
@@ -73,7 +76,10 @@ def search(
     num_initial: Annotated[
         int | None, typer.Option("--num-initial", help="Designs tried before the model takes over [16].")
     ] = None,
-    workers: Annotated[int | None, typer.Option("--workers", help="Designs evaluated at the same time [1].")] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option("--workers", help="Designs evaluated at the same time, each in a process of its own [1]."),
+    ] = None,
     ranks_per_evaluator: Annotated[
         int | None,
         typer.Option("--ranks-per-evaluator", help="Under mpiexec: ranks that evaluate one design together [1]."),
@@ -103,6 +109,9 @@ def search(
     device: Device = None,
     threads: Threads = None,
     memory: Memory = None,
+    hop_store: HopStore = None,
+    hop_store_limit: HopStoreLimit = None,
+    hop_dtype: HopDtype = None,
     retime: Annotated[bool, typer.Option("--retime", help="Measure the stage times anew.")] = False,
     stage_times: Annotated[
         str | None, typer.Option("--stage-times", metavar="RUN", help="Take the stage times of another run.")
@@ -153,6 +162,9 @@ def search(
         device=device,
         threads=threads,
         memory=memory,
+        hop_store=hop_store,
+        hop_store_limit=hop_store_limit,
+        hop_dtype=hop_dtype,
         retime=retime or None,
         stage_times=stage_times,
         storage=storage,
