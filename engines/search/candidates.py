@@ -72,12 +72,15 @@ def random_order(num_designs: int, seed: int) -> Rows:
 class InitialOrder:
     """Rows in the order in which a search without a model tries them.
 
-    First the space's starting designs, then a scrambled Sobol sequence over the choices mapped to designs that are
-    distinct and listed, then the rest at random.
+    First the space's starting designs and those that did well elsewhere, then a scrambled Sobol sequence over the
+    choices mapped to designs that are distinct and listed, then the rest at random.
+
+    Args:
+        warm_start: designs that did well elsewhere, all in the space.
     """
 
-    def __init__(self, space: Space[Any], seed: int) -> None:
-        self._space = space
+    def __init__(self, space: Space[Any], seed: int, warm_start: Sequence[Any] = ()) -> None:
+        self._space, self._warm_start = space, tuple(warm_start)
         self._seed = seed
         self._found: list[int] = []
         self._source = self._generate()
@@ -102,7 +105,7 @@ class InitialOrder:
                     yield row
 
     def _starting(self) -> Iterator[int]:
-        for design in self._space.starting_designs():
+        for design in (*self._space.starting_designs(), *self._warm_start):
             yield self._space.index(design)
 
     def _sobol(self) -> Iterator[int]:

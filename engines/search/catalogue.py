@@ -24,6 +24,7 @@ def create_searcher(
     seed: int,
     num_initial: int = 16,
     bounds: Sequence[Bound] = (),
+    warm_start: Sequence[D] = (),
 ) -> Searcher[D]:
     """Make a searcher.
 
@@ -32,14 +33,24 @@ def create_searcher(
         known: measured values, shape (len(space),), of every objective that is known for all designs beforehand.
         seed, bounds: see the searcher.
         num_initial: trials before a model is used; the size of a generation of `nsga2`; nothing to random search.
+        warm_start: designs that did well elsewhere, tried early; nothing to random search, the plain baseline.
     Raises:
         ConfigError: there is no searcher of that name.
+        SpaceError: a design to start with is not in the space.
         ShapeError, ObjectiveError: the other arguments do not fit together.
     """
     if name == "ehvi":
         from engines.search.ehvi import EHVISearcher
 
-        return EHVISearcher(space, objectives, known=known, seed=seed, num_initial=num_initial, bounds=bounds)
+        return EHVISearcher(
+            space,
+            objectives,
+            known=known,
+            seed=seed,
+            num_initial=num_initial,
+            bounds=bounds,
+            warm_start=warm_start,
+        )
     if name == "random":
         from engines.search.random_search import RandomSearcher
 
@@ -47,5 +58,13 @@ def create_searcher(
     if name == "nsga2":
         from engines.search.nsga2 import NSGA2Searcher
 
-        return NSGA2Searcher(space, objectives, known=known, seed=seed, population_size=num_initial, bounds=bounds)
+        return NSGA2Searcher(
+            space,
+            objectives,
+            known=known,
+            seed=seed,
+            population_size=num_initial,
+            bounds=bounds,
+            warm_start=warm_start,
+        )
     raise ConfigError(f"unknown searcher {name!r}; choose from: {', '.join(SEARCHERS)}")

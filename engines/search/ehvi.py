@@ -54,7 +54,10 @@ class EHVISearcher(Generic[D]):
         seed: fixes the initial designs and the fallback; nothing else is random.
         num_initial: trials before the model is used, at least 1.
         bounds: on objectives of the search or on anything in `known`.
+        warm_start: designs that did well elsewhere, tried after the space's starting designs. Only what they measure
+            here informs the model.
     Raises:
+        SpaceError: a design to start with is not in the space.
         ConfigError: `num_initial` is below 1.
         ObjectiveError: there is no objective, one is repeated, known values are not finite, or a bound is on an
             objective that is neither searched nor known.
@@ -70,6 +73,7 @@ class EHVISearcher(Generic[D]):
         seed: int,
         num_initial: int = 16,
         bounds: Sequence[Bound] = (),
+        warm_start: Sequence[D] = (),
     ) -> None:
         names = [objective.name for objective in objectives]
         if not names or len(set(names)) < len(names):
@@ -101,7 +105,8 @@ class EHVISearcher(Generic[D]):
                 self._at_least[j] = max(self._at_least[j], float(bound.objective.gains(np.float64(bound.at_most))))  # type: ignore[arg-type]
         self._whole = prepare(space)
         self._extents = extents(checked, bounds)
-        self._initial = InitialOrder(space, seed)
+        self._initial = InitialOrder(space, seed, warm_start)
+        self._warm_rows = {space.index(design) for design in warm_start}
         self._reference: Floats | None = None
         self._warps: dict[bytes, Warp] = {}
         self._fits: dict[bytes, Hyperparameters] = {}
@@ -129,6 +134,7 @@ class EHVISearcher(Generic[D]):
             "known": [o.name for o, uncertain in zip(self._objectives, self._uncertain, strict=True) if not uncertain],
             "bounds": {bound.objective.name: bound.at_most for bound in self._bounds},
             "num_designs": len(self._space),
+            "warm_start": [str(self._space.design(row)) for row in sorted(self._warm_rows)],
             "reference_point": None if self._reference is None else self._measured(self._reference),
         }
 
@@ -148,7 +154,8 @@ class EHVISearcher(Generic[D]):
             allowed = np.zeros(len(self._space), dtype=bool)
             allowed[free] = True
             row = next(row for row in self._initial if allowed[row])
-            return Suggestion(self._space.design(row), {"method": "initial"})
+            details = {"method": "initial", **({"warm_start": True} if row in self._warm_rows else {})}
+            return Suggestion(self._space.design(row), details)
         stated = reference_point(history, self._objectives, self._extents, self._num_initial)
         assert stated is not None  # one of the initial trials holds values
         self._reference = np.array([float(o.gains(np.asarray(stated[o.name]))) for o in self._objectives])

@@ -54,7 +54,9 @@ class NSGA2Searcher(Generic[D]):
         seed: fixes the order of initial designs and all random numbers.
         population_size: designs of a generation; at least 2 are taken.
         bounds: on objectives of the search or on anything in `known`.
+        warm_start: designs that did well elsewhere, tried after the space's starting designs.
     Raises:
+        SpaceError: a design to start with is not in the space.
         ShapeError, ObjectiveError: known values do not fit the space or are not finite.
     Source: Deb, Pratap, Agarwal & Meyarivan 2002.
     """
@@ -68,6 +70,7 @@ class NSGA2Searcher(Generic[D]):
         known: Mapping[str, Floats] | None = None,
         population_size: int = 20,
         bounds: Sequence[Bound] = (),
+        warm_start: Sequence[D] = (),
     ) -> None:
         self._space, self._objectives, self._bounds, self._seed = space, tuple(objectives), tuple(bounds), seed
         self._population_size = max(population_size, 2)
@@ -75,7 +78,8 @@ class NSGA2Searcher(Generic[D]):
         self._bounds_ignored = bool(len(over) and over.min() > 0.0)
         self._permitted = permitted(over)
         self._codes = space.codes()
-        self._initial = InitialOrder(space, seed)
+        self._warm_rows = {space.index(design) for design in warm_start}
+        self._initial = InitialOrder(space, seed, warm_start)
         self._told: list[tuple[int, tuple[float, ...]]] = []
         self._study: Study | None = None
 
@@ -102,6 +106,7 @@ class NSGA2Searcher(Generic[D]):
             "population_size": self._population_size,
             "objectives": [objective.name for objective in self._objectives],
             "num_designs": int(self._permitted.size),
+            "warm_start": [str(self._space.design(row)) for row in sorted(self._warm_rows)],
             "bounds_ignored": self._bounds_ignored,
         }
 
@@ -109,7 +114,8 @@ class NSGA2Searcher(Generic[D]):
         rng = np.random.default_rng(np.random.SeedSequence([self._seed, 3, number]))
         study = self._caught_up(history)
         if number < self._population_size or len(self._told) < 2:
-            return next(row for row in self._initial if free[row]), {"method": "initial"}
+            row = next(row for row in self._initial if free[row])
+            return row, {"method": "initial", **({"warm_start": True} if row in self._warm_rows else {})}
         study.sampler = _sampler(self._population_size, int(rng.integers(2**31)))
         for _ in range(_MOST_CHILDREN):
             row = self._child(study)

@@ -169,6 +169,22 @@ def test_a_trial_with_nan_is_failed_and_leaves_no_trace_in_later_suggestions(mak
     assert len(history.complete) == 6
 
 
+def test_designs_that_did_well_elsewhere_come_after_the_starting_designs(make: Maker) -> None:
+    warm = [SPACE.design(40), SPACE.design(7)]
+    searcher = make(warm_start=warm, num_initial=12)
+    suggestions = searcher.ask(History(), 12)
+    tried = [suggestion.design for suggestion in suggestions]
+    if searcher.statement()["searcher"] == "random":
+        assert tried == [suggestion.design for suggestion in make(num_initial=12).ask(History(), 12)]
+        return
+    first = len(SPACE.starting_designs())
+    assert tried[first : first + 2] == warm
+    assert [suggestion.details.get("warm_start", False) for suggestion in suggestions] == [
+        first <= number < first + 2 for number in range(12)
+    ]
+    assert set(searcher.statement()["warm_start"]) == {str(design) for design in warm}
+
+
 def test_a_known_bound_is_kept_by_every_suggestion(make: Maker) -> None:
     limit = float(np.quantile(SECONDS, 0.3))
     designs = run(make(bounds=[Bound(PAIR[1], limit)], num_initial=4), History(), 12)
