@@ -142,6 +142,7 @@ def updates_per_second(ranks: Communicator, consistency: Consistency, kind: str,
 def learning(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
     """Validation accuracy (%), mean and standard error over repeats, and bytes sent, of each consistency."""
     from engines.evaluation.distributed import GroupEvaluator, GroupSettings
+    from engines.evaluation.graph_share import CutShare
     from engines.evaluation.recipe import Recipe
     from pasca.datasets import load
     from search_space.architecture import Architecture
@@ -153,7 +154,7 @@ def learning(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]
     evaluator: GroupEvaluator | None = None
     for rule in rules:
         settings = GroupSettings(plan="rows", servers=ServerSettings(rule))
-        evaluator = GroupEvaluator(ranks, graph, Recipe(), settings)
+        evaluator = GroupEvaluator(ranks, CutShare(ranks, graph), Recipe(), settings)
         if design.pre_aggregator is not None:
             evaluator.hop(design.pre_aggregator, design.k_pre)
         errors, details = evaluator.evaluate(design, tuple(range(options.repeats)))

@@ -24,6 +24,7 @@ from pasca.commands.front import front
 from pasca.commands.info import info
 from pasca.commands.plan import plan
 from pasca.commands.predict import predict
+from pasca.commands.prepare import prepare
 from pasca.commands.report import report
 from pasca.commands.runs import runs
 from pasca.commands.search import search
@@ -39,7 +40,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (search, front, report, export, predict, evaluate, runs, info, convert, plan):
+for _command in (search, front, report, export, predict, evaluate, runs, info, convert, prepare, plan):
     app.command()(_command)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from engines.evaluation.base import Evaluator
@@ -92,7 +93,7 @@ class Ranks:
             memory_bytes=config.memory,
             device=config.device,
         )
-        self._coordinator = Coordinator(self._everybody, setup, problem.graph, problem.evaluator)
+        self._coordinator = Coordinator(self._everybody, setup, problem.graph, _share, problem.evaluator)
         roles = self._coordinator.roles
         self.statement["roles"] = roles.as_mapping()
         watch.note(f"{self.size} ranks, {len(roles.groups)} evaluator(s) of {config.ranks_per_evaluator} rank(s)")
@@ -131,7 +132,7 @@ def ranks_of_this_job() -> Iterator[Ranks]:
         from engines.evaluation.groups import serve
 
         with failures_end_the_job(everybody):
-            serve(everybody, _load)
+            serve(everybody, _load, _share)
         raise SystemExit(0)
     ranks = Ranks(everybody)
     try:
@@ -167,7 +168,7 @@ def group_settings(config: RunConfig) -> Any:
     Compressor(compression, 0)
     return GroupSettings(
         plan=table.get("plan", "auto"),
-        partition=table.get("partition", "contiguous"),
+        partition=table.get("partition"),
         servers=ServerSettings(consistency, _count(table, "servers", 1, 1), compression),
         batch_rows=None if table.get("batch_rows") is None else _count(table, "batch_rows", 1, 1),
         memory_bytes=config.memory,
@@ -189,3 +190,25 @@ def _load(source: Any) -> Graph:
 
     data, options = source
     return load(data, **options)
+
+
+def _share(setup: Any, graph: Graph, group: Communicator) -> Any:
+    """This rank's share of the graph: read from its files where the data was prepared for ranks, else cut."""
+    from engines.evaluation.graph_share import USUAL_PARTITION, CutShare
+    from pasca.datasets.prepared import PreparedShare, prepared_counts
+
+    partition = setup.settings.partition
+    if not isinstance(setup.source, Graph):
+        data, options = setup.source
+        if isinstance(data, (str, Path)) and prepared_counts(Path(data)):
+            _refuse_other_reading(data, options)
+            return PreparedShare(Path(data), graph, group.rank, group.size, partition)
+    return CutShare(group, graph, partition or USUAL_PARTITION)
+
+
+def _refuse_other_reading(data: Any, options: Mapping[str, Any]) -> None:
+    """Features made anew are not those that were prepared."""
+    if options.get("made_features") is not None:
+        raise ConfigError(
+            f"{data}: its features were prepared for ranks; leave --features out, or prepare the data again"
+        )

@@ -18,18 +18,17 @@ from numpy.typing import NDArray
 from engines.evaluation.admm import AdmmSettings, train_by_admm
 from engines.evaluation.communicator import Communicator
 from engines.evaluation.feature_slices import FeatureSlices
+from engines.evaluation.graph_share import GraphShare
 from engines.evaluation.group_training import OwnRows, gather_in_order, train_in_group
 from engines.evaluation.inference import stack_rows, transform
 from engines.evaluation.metrics import check_metric, score
-from engines.evaluation.normalise import Normaliser
 from engines.evaluation.parameter_server import ServerSettings
-from engines.evaluation.partition import make_partition, partition_report
 from engines.evaluation.plan_model import Layout, Rates, choose_plan
-from engines.evaluation.plans import Ownership, PropagationPlan, Rows, Walk
+from engines.evaluation.plans import PropagationPlan, Rows, Walk
 from engines.evaluation.recipe import Recipe
-from engines.evaluation.row_blocks import RowBlock, RowBlocks
+from engines.evaluation.row_blocks import RowBlocks
 from engines.evaluation.training import Trained
-from engines.graph import Graph, Nodes
+from engines.graph import Nodes
 from search_space.architecture import Architecture
 from search_space.assembly import required_hops
 from search_space.errors import ConfigError
@@ -48,7 +47,7 @@ class GroupSettings:
 
     Attributes:
         plan: `rows`, `features`, or `auto`.
-        partition: of the nodes: `contiguous`, `hash` or `metis`.
+        partition: of the nodes: `contiguous`, `hash` or `metis`; None for that of a prepared graph, else contiguous.
         servers: how weights are served.
         batch_rows: of the global batch; None for all training rows.
         buffer_bytes: working buffers of one rank.
@@ -56,7 +55,7 @@ class GroupSettings:
     """
 
     plan: str = "auto"
-    partition: str = "contiguous"
+    partition: str | None = None
     servers: ServerSettings = field(default_factory=ServerSettings)
     batch_rows: int | None = None
     buffer_bytes: int = 256 << 20
@@ -68,7 +67,7 @@ class GroupEvaluator:
 
     Args:
         communicator: the group.
-        graph: the same on every rank, with labels and a split.
+        share: this rank's share of a graph with labels and a split.
         recipe: how every design is trained.
         settings: how work is shared.
     Raises:
@@ -76,52 +75,35 @@ class GroupEvaluator:
         ConfigError: a setting is unknown, or the hops fit no plan.
     """
 
-    def __init__(self, communicator: Communicator, graph: Graph, recipe: Recipe, settings: GroupSettings) -> None:
+    def __init__(self, communicator: Communicator, share: GraphShare, recipe: Recipe, settings: GroupSettings) -> None:
+        graph = share.graph
         check_metric(graph, recipe.metric)
         self._communicator, self.graph, self.recipe, self._settings = communicator, graph, recipe, settings
-        partition = make_partition(settings.partition, graph.adjacency, communicator.size)
-        report = partition_report(partition, graph.adjacency)
         chosen = choose_plan(
             settings.plan,
-            Layout.counted(report),
+            Layout.counted(share.report),
             graph.num_features,
             DEEPEST,
             USUAL_RATES,
             buffer_bytes=settings.buffer_bytes,
             memory_bytes=settings.memory_bytes,
         )
-        ownership = Ownership.of(partition, graph.adjacency, communicator.rank)
+        ownership = share.ownership
         self._nodes = ownership.nodes
         self._order = np.argsort(self._nodes)
         self.plan: PropagationPlan
         if chosen.plan == "rows":
-            self.plan = RowBlocks(
-                communicator,
-                ownership,
-                lambda key: RowBlock.of(
-                    graph_operator(key).matrix(graph.adjacency),
-                    ownership,
-                    partition.owner,
-                    communicator.rank,
-                    communicator.size,
-                ),
-                settings.buffer_bytes,
-            )
+            self.plan = RowBlocks(communicator, ownership, share.block, settings.buffer_bytes)
         else:
-            self.plan = FeatureSlices(
-                communicator,
-                ownership,
-                lambda key: graph_operator(key).matrix(graph.adjacency),
-                settings.buffer_bytes,
-            )
+            self.plan = FeatureSlices(communicator, ownership, share.matrix, settings.buffer_bytes)
         self.statement: dict[str, Any] = {
             "ranks": communicator.size,
             "plan": chosen.plan,
-            "partition": settings.partition,
-            **report.as_mapping(),
+            "partition": share.partition,
+            **share.report.as_mapping(),
         }
-        self.normaliser = Normaliser.fit(recipe.normalise, graph.features)
-        self._features = self.normaliser.apply(graph.features[self._nodes])
+        self.normaliser = share.normaliser(recipe.normalise)
+        self._features = self.normaliser.apply(share.features())
         self._walks: dict[tuple[str, float], tuple[Walk, list[Rows]]] = {}
 
     def evaluate(self, design: Architecture, seeds: Sequence[int]) -> tuple[NDArray[np.float64], dict[str, Any]]:

@@ -16,6 +16,7 @@ import numpy as np
 
 from engines.evaluation.communicator import Communicator
 from engines.evaluation.distributed import GroupEvaluator, GroupSettings
+from engines.evaluation.graph_share import GraphShare
 from engines.evaluation.local import LocalEvaluator
 from engines.evaluation.messages import Tag
 from engines.evaluation.recipe import Recipe
@@ -105,6 +106,8 @@ class _Report:
     reason: str | None = None
 
 
+ShareOf = Callable[[Setup, Graph, Communicator], GraphShare]
+"""This rank's share of the graph that the setup's source means, in a group."""
 KnownOf = Callable[[Architecture], dict[str, float]]
 Score = Callable[[Architecture, Sequence[int]], tuple[Any, dict[str, Any]]]
 
@@ -116,12 +119,13 @@ class Coordinator:
         world: all ranks; this one is rank 0 and the others are in `serve`.
         setup: for all of them.
         graph: the one that the setup's source means.
+        share: gives this rank's share of it in a group.
         local: what evaluates where this rank is a group of its own, and knows the costs of a design.
     Raises:
         ConfigError: the groups cannot be formed.
     """
 
-    def __init__(self, world: Communicator, setup: Setup, graph: Graph, local: LocalEvaluator) -> None:
+    def __init__(self, world: Communicator, setup: Setup, graph: Graph, share: ShareOf, local: LocalEvaluator) -> None:
         self.roles = Roles.of(world.size, setup.ranks_per_evaluator)
         self._world = world
         for rank in range(1, world.size):
@@ -134,7 +138,8 @@ class Coordinator:
                 score = _local_score(local)
             elif ranks[0] == 0:
                 assert group is not None
-                score = _LeaderScore(group, GroupEvaluator(group, graph, setup.recipe, setup.settings))
+                evaluator = GroupEvaluator(group, share(setup, graph, group), setup.recipe, setup.settings)
+                score = _LeaderScore(group, evaluator)
             else:
                 score = _RemoteScore(world, ranks[0])
             self.evaluators.append(_Evaluator(number, score, local.known_of))
@@ -219,11 +224,12 @@ def stop_waiting_ranks(world: Communicator) -> None:
         world.send_object(_Stop(), rank, Tag.ORDER)
 
 
-def serve(world: Communicator, load: Callable[[Any], Graph]) -> None:
+def serve(world: Communicator, load: Callable[[Any], Graph], share: ShareOf) -> None:
     """The life of every rank but 0: wait for the setup, evaluate what is ordered, and return when told to stop.
 
     Args:
         load: turns the setup's source into the graph.
+        share: gives this rank's share of it in a group.
     Raises:
         PascaError: this rank cannot do its part; the caller has to end the job, since others wait for it.
     """
@@ -241,7 +247,7 @@ def serve(world: Communicator, load: Callable[[Any], Graph]) -> None:
             f"{graph.name} as rank {world.rank} on {world.host} reads it is not what rank 0 read; "
             "do all hosts see the same files?"
         )
-    score = _score_of_group(group, graph, setup)
+    score = _score_of_group(group, graph, setup, share)
     superior = (world, 0) if group.rank == 0 else (group, 0)
     while isinstance(order := superior[0].receive_object(superior[1], Tag.ORDER), _Evaluate):
         design = Architecture.parse(order.design)
@@ -254,9 +260,9 @@ def serve(world: Communicator, load: Callable[[Any], Graph]) -> None:
         _pass_on(group, order)
 
 
-def _score_of_group(group: Communicator, graph: Graph, setup: Setup) -> Score:
+def _score_of_group(group: Communicator, graph: Graph, setup: Setup, share: ShareOf) -> Score:
     if group.size > 1:
-        return GroupEvaluator(group, graph, setup.recipe, setup.settings).evaluate
+        return GroupEvaluator(group, share(setup, graph, group), setup.recipe, setup.settings).evaluate
     return _local_score(
         LocalEvaluator(
             graph,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,6 +55,17 @@ class PartitionReport:
     def idle(self) -> tuple[int, ...]:
         """Parts without a node."""
         return tuple(part for part, count in enumerate(self.nodes) if count == 0)
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> PartitionReport:
+        """Read what `as_mapping` wrote."""
+        return cls(
+            tuple(values["nodes"]),
+            tuple(values["edges"]),
+            tuple(values["halo_rows"]),
+            int(values["cut_edges"]),
+            float(values["imbalance"]),
+        )
 
     def as_mapping(self) -> dict[str, Any]:
         """JSON types."""

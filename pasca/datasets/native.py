@@ -57,9 +57,9 @@ def write_folder(graph: Graph, out: Path, splits: Mapping[str, Split] | None = N
     """
     stored = {**(splits or {}), graph.split.name: graph.split}
     with new_folder(Path(out)) as folder:
-        _save_csr(folder, "adjacency", graph.adjacency)
+        save_csr(folder, "adjacency", graph.adjacency)
         if sparse.issparse(graph.features):
-            _save_csr(folder, "features", graph.features)
+            save_csr(folder, "features", graph.features)
         else:
             np.save(folder / "features.npy", graph.features, allow_pickle=False)
         np.save(folder / "labels.npy", graph.labels, allow_pickle=False)
@@ -87,7 +87,7 @@ def write_folder(graph: Graph, out: Path, splits: Mapping[str, Split] | None = N
             "notes": graph.notes,
             "structure_checksum": graph.structure_checksum,
             "checksum": graph.checksum,
-            "files": {path.name: _file_record(path) for path in sorted(folder.iterdir())},
+            "files": {path.name: file_record(path) for path in sorted(folder.iterdir())},
         }
         write_file(folder / DESCRIPTION, json.dumps(description, indent=1, ensure_ascii=False) + "\n")
 
@@ -115,12 +115,14 @@ def open_folder(folder: Path, options: LoadOptions) -> Graph:
     return graph
 
 
-def _save_csr(folder: Path, name: str, matrix: sparse.csr_array) -> None:
+def save_csr(folder: Path, name: str, matrix: sparse.csr_array) -> None:
+    """Write a CSR matrix as three arrays; `map_csr` opens it."""
     for part in _CSR:
         np.save(folder / f"{name}_{part}.npy", getattr(matrix, part), allow_pickle=False)
 
 
-def _file_record(path: Path) -> dict[str, Any]:
+def file_record(path: Path) -> dict[str, Any]:
+    """Size and checksum of a file."""
     with path.open("rb") as stream:
         return {"bytes": path.stat().st_size, "sha256": hashlib.file_digest(stream, "sha256").hexdigest()}
 
@@ -170,7 +172,7 @@ def _check_sizes(folder: Path, files: dict[str, Any]) -> int:
 
 def _check_sums(folder: Path, files: dict[str, Any]) -> None:
     for name, record in files.items():
-        if _file_record(folder / name)["sha256"] != record.get("sha256"):
+        if file_record(folder / name)["sha256"] != record.get("sha256"):
             raise DataError(
                 f"{folder / name}: its SHA-256 differs from the one in {DESCRIPTION}; it was changed or damaged"
             )
@@ -183,7 +185,7 @@ def _build(folder: Path, described: dict[str, Any], options: LoadOptions, *, che
     def array(name: str) -> NDArray[Any]:
         if name not in known:
             raise DataError(f"{folder / DESCRIPTION}: lists no file {name}; convert the data again")
-        return _map(folder / name)
+        return map_array(folder / name)
 
     def matrix(name: str, columns: int) -> sparse.csr_array:
         parts = {part: array(f"{name}_{part}.npy") for part in _CSR}
@@ -248,7 +250,7 @@ def _read_split(array: Any, number: int) -> tuple[Nodes, Nodes, Nodes]:
     return train, validation, test
 
 
-def _map(path: Path) -> NDArray[Any]:
+def map_array(path: Path) -> NDArray[Any]:
     """Map an array into memory, copy on write; an empty one cannot be mapped and is read."""
     try:
         mapped = np.load(path, mmap_mode="c", allow_pickle=False)
@@ -257,6 +259,18 @@ def _map(path: Path) -> NDArray[Any]:
     except (OSError, EOFError, SyntaxError) as error:
         raise DataError(f"{path}: not a complete .npy file ({error}); convert the data again") from None
     return np.asarray(mapped)
+
+
+def map_csr(folder: Path, name: str, shape: tuple[int, int]) -> sparse.csr_array:
+    """Map a CSR matrix into memory.
+
+    Raises:
+        DataError: a file of it is missing, cut off, or does not fit the shape.
+    """
+    try:
+        return _csr({part: map_array(folder / f"{name}_{part}.npy") for part in _CSR}, shape)
+    except ValueError as error:
+        raise DataError(f"{folder / name}: {error}; write the folder again") from None
 
 
 def _csr(parts: Mapping[str, NDArray[Any]], shape: tuple[int, int]) -> sparse.csr_array:

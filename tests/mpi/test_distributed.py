@@ -11,6 +11,7 @@ import torch
 from engines.evaluation.clocks import Consistency
 from engines.evaluation.communicator import Communicator
 from engines.evaluation.distributed import GroupEvaluator, GroupSettings
+from engines.evaluation.graph_share import CutShare
 from engines.evaluation.local import LocalEvaluator
 from engines.evaluation.parameter_server import ServerSettings
 from engines.evaluation.recipe import Recipe
@@ -62,7 +63,9 @@ def path_of_three() -> Graph:
 )
 def test_a_group_finds_what_one_process_finds(ranks: Communicator, text: str, settings: GroupSettings) -> None:
     graph, design = two_blocks(), Architecture.parse(text)
-    errors, details = GroupEvaluator(ranks, graph, RECIPE, settings).evaluate(design, (1, 2))
+    errors, details = GroupEvaluator(
+        ranks, CutShare(ranks, graph, settings.partition or "contiguous"), RECIPE, settings
+    ).evaluate(design, (1, 2))
     alone = LocalEvaluator(graph, recipe=RECIPE, threads=1).train(design, (1, 2))
     np.testing.assert_allclose(errors, alone.val_errors, atol=1e-12)
     np.testing.assert_allclose(details["val_losses"], alone.trained.validation_losses, rtol=1e-5)
@@ -72,7 +75,7 @@ def test_a_group_finds_what_one_process_finds(ranks: Communicator, text: str, se
 
 def test_more_ranks_than_nodes_change_nothing_but_who_is_idle(ranks: Communicator) -> None:
     graph, design = path_of_three(), Architecture.parse("augmented^1/none/mlp-1/augmented^1")
-    group = GroupEvaluator(ranks, graph, RECIPE, GroupSettings(plan="rows"))
+    group = GroupEvaluator(ranks, CutShare(ranks, graph), RECIPE, GroupSettings(plan="rows"))
     errors, details = group.evaluate(design, (1,))
     alone = LocalEvaluator(graph, recipe=RECIPE, threads=1).train(design, (1,))
     np.testing.assert_allclose(errors, alone.val_errors)
@@ -85,7 +88,7 @@ def test_more_ranks_than_nodes_change_nothing_but_who_is_idle(ranks: Communicato
 
 
 def test_hops_are_propagated_once_and_extended(ranks: Communicator) -> None:
-    evaluator = GroupEvaluator(ranks, two_blocks(), RECIPE, GroupSettings(plan="rows"))
+    evaluator = GroupEvaluator(ranks, CutShare(ranks, two_blocks()), RECIPE, GroupSettings(plan="rows"))
     first = evaluator.hop("augmented", 2)
     before = ranks.traffic.copy()
     assert evaluator.hop("augmented", 2) is first
@@ -98,21 +101,21 @@ def test_hops_are_propagated_once_and_extended(ranks: Communicator) -> None:
 @pytest.mark.parametrize("consistency", ["ssp", "asp", "admm"])
 def test_other_consistencies_train_as_well(ranks: Communicator, consistency: str) -> None:
     settings = GroupSettings(servers=ServerSettings(Consistency(consistency, 2)))
-    errors, details = GroupEvaluator(ranks, two_blocks(), Recipe(hidden_width=8, max_epochs=40), settings).evaluate(
-        Architecture.parse("augmented^2/mean/mlp-2/-"), (1, 2)
-    )
+    errors, details = GroupEvaluator(
+        ranks, CutShare(ranks, two_blocks()), Recipe(hidden_width=8, max_epochs=40), settings
+    ).evaluate(Architecture.parse("augmented^2/mean/mlp-2/-"), (1, 2))
     assert errors.max() < 0.4  # a half by chance
     assert ("admm_residuals" in details) == (consistency == "admm")
 
 
 def test_a_plan_that_does_not_fit_is_refused_on_every_rank(ranks: Communicator) -> None:
     with pytest.raises(ConfigError, match="are allowed"):
-        GroupEvaluator(ranks, two_blocks(), RECIPE, GroupSettings(memory_bytes=100))
+        GroupEvaluator(ranks, CutShare(ranks, two_blocks()), RECIPE, GroupSettings(memory_bytes=100))
 
 
 def test_the_record_of_a_trial_states_what_was_sent(ranks: Communicator) -> None:
     details: dict[str, Any]
-    _, details = GroupEvaluator(ranks, two_blocks(), RECIPE, GroupSettings()).evaluate(
+    _, details = GroupEvaluator(ranks, CutShare(ranks, two_blocks()), RECIPE, GroupSettings()).evaluate(
         Architecture.parse("augmented^2/mean/mlp-2/-"), (1,)
     )
     group = details["group"]
