@@ -15,6 +15,7 @@ from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe
 from engines.graph import Features, Graph, Nodes
 from pasca.predictions import Predictions, write_predictions
+from pasca.quantities import parse_bytes
 from pasca.runtime import DESCRIPTION_FILE, WEIGHTS_FILE, match_columns, read_description
 from search_space.architecture import Architecture
 from search_space.errors import InputError, ModelError
@@ -63,7 +64,9 @@ class Model:
         options = {"directed": self.directed, "weighted": self.weighted, "for_training": False}
         return options if self.made_features is None else {**options, "features": self.made_features}
 
-    def predict(self, graph: Graph, nodes: Nodes | Sequence[int] | None = None) -> Predictions:
+    def predict(
+        self, graph: Graph, nodes: Nodes | Sequence[int] | None = None, *, memory: int | str | None = None
+    ) -> Predictions:
         """Classify nodes of a graph: that of the training, one that grew, or another with the same features.
 
         Nothing is fitted anew; degrees and triangle counts are those of the graph given. Its labels and split are not
@@ -73,11 +76,15 @@ class Model:
         Args:
             nodes: (n,) node numbers in the order wanted, or None for all. With numbers, features are read only where
                 the design's steps reach, and probabilities are the same up to rounding (1e-6).
+            memory: bytes that classifying may take besides the graph, or a text such as `4GB`; None for half of what is
+                free. Hops that do not fit are put into temporary files; the probabilities are the same.
         Raises:
+            ConfigError: the memory is not enough for one column of the features at a time.
             ModelError: features do not fit, edges are of another kind (directed, weighted) than in training, or a
                 node number is not in the graph.
         """
-        from engines.evaluation.inference import classify
+        from engines.evaluation.bounded_inference import classify_within
+        from engines.evaluation.local import free_memory_bytes
         from engines.evaluation.neighbourhood import classify_nodes
 
         self._check_kind(graph)
@@ -90,10 +97,22 @@ class Model:
             return self.normaliser.apply(read if columns is None else read[:, columns])
 
         ids = graph.original_ids()
+        budget = free_memory_bytes() // 2 if memory is None else parse_bytes(memory, "memory")
         if nodes is None:
-            return self._predictions(classify(self.design, self.network, graph.adjacency, features(slice(None))), ids)
+            repeats = classify_within(
+                self.design,
+                self.network,
+                graph.adjacency,
+                self.num_features,
+                features,
+                budget,
+                at_any_cost=memory is None,
+            )
+            return self._predictions(repeats, ids)
         chosen = _node_numbers(nodes, graph)
-        repeats = classify_nodes(self.design, self.network, graph.adjacency, features, chosen)
+        repeats = classify_nodes(
+            self.design, self.network, graph.adjacency, features, chosen, self.num_features, budget
+        )
         return self._predictions(repeats, ids[chosen])
 
     def _check_kind(self, graph: Graph) -> None:

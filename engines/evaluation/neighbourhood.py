@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from engines.evaluation.bounded_inference import propagated
 from engines.evaluation.inference import post_process, transform
-from engines.evaluation.propagation import propagate_step
 from engines.graph import Nodes
 from search_space.architecture import Architecture
 from search_space.assembly import Network
@@ -22,6 +23,8 @@ def classify_nodes(
     adjacency: sparse.csr_array,
     read_features: Callable[[Nodes], NDArray[np.float32]],
     nodes: Nodes,
+    num_features: int,
+    memory_bytes: int | None = None,
 ) -> NDArray[np.float32]:
     """Class probabilities of some nodes.
 
@@ -32,8 +35,11 @@ def classify_nodes(
     Args:
         network: trained for S repeats, on the CPU.
         adjacency: (N, N) as in a Graph.
-        read_features: given ascending node numbers (m,), returns their normalised features (m, F); called once.
+        read_features: given ascending node numbers (m,), returns their normalised features (m, F); called once for
+            each node.
         nodes: (n,) node numbers in any order; may repeat.
+        num_features: F.
+        memory_bytes: what features and hops may take; None for no limit.
     Returns:
         (S, n, C); each row sums to one.
     """
@@ -46,13 +52,16 @@ def classify_nodes(
     if design.pre_aggregator is not None:
         inputs, pre_matrix = _neighbourhood(design.pre_aggregator, design.k_pre, outputs, adjacency, matrices)
     matrices.clear()
-    hops = [read_features(inputs)]
-    if design.pre_aggregator is not None and pre_matrix is not None:
-        restart, start = graph_operator(design.pre_aggregator).restart, hops[0]
-        for _ in range(design.k_pre):
-            step = propagate_step(pre_matrix, hops[-1], restart=restart, start=start)
-            hops = [step] if design.message == "none" else [*hops, step]
-    probabilities = transform(network, hops, np.searchsorted(inputs, outputs))
+    restart = 0.0 if design.pre_aggregator is None else graph_operator(design.pre_aggregator).restart
+    with propagated(
+        design,
+        pre_matrix,
+        restart,
+        (inputs.size, num_features),
+        lambda rows: read_features(inputs[rows]),
+        sys.maxsize if memory_bytes is None else memory_bytes,
+    ) as hops:
+        probabilities = transform(network, hops, np.searchsorted(inputs, outputs))
     if design.post_aggregator is not None and post_matrix is not None:
         restart = graph_operator(design.post_aggregator).restart
         probabilities = post_process(probabilities, post_matrix, restart, design.k_post)

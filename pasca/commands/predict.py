@@ -20,6 +20,10 @@ def predict(
     only: Annotated[
         str | None, typer.Option("--only", metavar="FILE", help="Classify only these: one node id a line.")
     ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option("--memory", metavar="SIZE", help="Memory for features and hops, as in 4GB [half]."),
+    ] = None,
     json: Json = False,
     debug: Debug = False,
     load: dict[str, Any] | None = None,
@@ -32,7 +36,7 @@ def predict(
 
     loaded = load_model(model)
     graph = load_graph(data, **{**loaded.load_options, **(load or {})})
-    found = loaded.predict(graph, None if only is None else read_nodes(only, graph))
+    found = loaded.predict(graph, None if only is None else read_nodes(only, graph), memory=memory)
     if out is not None:
         path = write_predictions(found, out)
         return Answer({"nodes": len(found), "path": str(path)}, [f"{len(found)} predictions are in {path}"], json)

@@ -22,7 +22,7 @@ from pasca.export import export_design
 from pasca.model import load_model
 from pasca.runtime import description_checksum
 from search_space.architecture import PAPER_MESSAGES, Architecture
-from search_space.errors import ModelError
+from search_space.errors import ConfigError, ModelError
 
 DESIGN = "ppr0.1^2/weighted/mlp-2/augmented^2"
 DESIGNS = (
@@ -104,6 +104,18 @@ def test_two_predictions_are_equal_to_the_byte(export: Callable[..., Path], name
     assert first.predict(named_graph).probabilities.tobytes() == expected
     assert second.predict(named_graph).probabilities.tobytes() == expected
     assert third.predict(without_labels(named_graph)).probabilities.tobytes() == expected
+
+
+def test_a_memory_budget_changes_no_byte_and_is_refused_where_it_cannot_be_kept(
+    export: Callable[..., Path], named_graph: Graph
+) -> None:
+    model = load_model(export(DESIGN, named_graph))
+    expected = model.predict(named_graph).probabilities.tobytes()
+    assert model.predict(named_graph, memory="1MB").probabilities.tobytes() == expected
+    with pytest.raises(ConfigError, match=r"classifying 60 nodes .* but the memory budget is 0\.0 MB; raise it"):
+        model.predict(named_graph, memory=1000)
+    with pytest.raises(ConfigError, match="memory is a number of bytes"):
+        model.predict(named_graph, memory="lots")
 
 
 def test_a_model_moved_elsewhere_still_loads(export: Callable[..., Path], named_graph: Graph, tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_the_answer_is_that_of_the_whole_graph(adjacency: sparse.csr_array, text
     made = network(design)
     whole = classify(design, made, adjacency, features)
     for nodes in (np.asarray([5]), np.asarray([39, 2, 2, 17]), np.arange(N)):
-        found = classify_nodes(design, made, adjacency, lambda rows: features[rows], nodes)
+        found = classify_nodes(design, made, adjacency, lambda rows: features[rows], nodes, F)
         np.testing.assert_allclose(found, whole[:, nodes], atol=1e-6)
 
 
@@ -69,5 +69,5 @@ def test_features_are_read_once_and_only_where_a_path_of_the_steps_leads(
             read.append(rows.tolist())
             return np.ones((rows.size, F), dtype=np.float32)
 
-        classify_nodes(design, network(design), adjacency, features, np.asarray([node]))
+        classify_nodes(design, network(design), adjacency, features, np.asarray([node]), F)
         assert read == [np.flatnonzero(reach[node]).tolist()]
