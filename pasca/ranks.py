@@ -64,6 +64,11 @@ class Ranks:
         from engines.evaluation.groups import Roles
 
         Roles.of(self.size, config.ranks_per_evaluator)
+        if config.ranks_per_evaluator > 1 and _is_prepared(config.data):
+            from pasca.datasets.prepared import describe_ranks
+
+            _refuse_other_reading(config.data, config.load)
+            describe_ranks(Path(config.data), config.ranks_per_evaluator, config.group.get("partition"))
         return config if config.threads is not None else config.with_settings({"threads": 1})
 
     def evaluators(
@@ -195,20 +200,21 @@ def _load(source: Any) -> Graph:
 def _share(setup: Any, graph: Graph, group: Communicator) -> Any:
     """This rank's share of the graph: read from its files where the data was prepared for ranks, else cut."""
     from engines.evaluation.graph_share import USUAL_PARTITION, CutShare
-    from pasca.datasets.prepared import PreparedShare, prepared_counts
+    from pasca.datasets.prepared import PreparedShare
 
     partition = setup.settings.partition
-    if not isinstance(setup.source, Graph):
-        data, options = setup.source
-        if isinstance(data, (str, Path)) and prepared_counts(Path(data)):
-            _refuse_other_reading(data, options)
-            return PreparedShare(Path(data), graph, group.rank, group.size, partition)
+    if not isinstance(setup.source, Graph) and _is_prepared(setup.source[0]):
+        return PreparedShare(Path(setup.source[0]), graph, group.rank, group.size, partition)
     return CutShare(group, graph, partition or USUAL_PARTITION)
+
+
+def _is_prepared(data: Any) -> bool:
+    from pasca.datasets.prepared import prepared_counts
+
+    return isinstance(data, (str, Path)) and bool(prepared_counts(Path(data)))
 
 
 def _refuse_other_reading(data: Any, options: Mapping[str, Any]) -> None:
     """Features made anew are not those that were prepared."""
     if options.get("made_features") is not None:
-        raise ConfigError(
-            f"{data}: its features were prepared for ranks; leave --features out, or prepare the data again"
-        )
+        raise ConfigError(f"{data}: was prepared with its features; leave --features out, or prepare the data again")

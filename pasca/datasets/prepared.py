@@ -90,6 +90,37 @@ def prepared_counts(folder: Path) -> list[int]:
     return sorted(int(match[1]) for match in named if match)
 
 
+def describe_ranks(folder: Path, num_ranks: int, partition: str | None = None) -> dict[str, Any]:
+    """What a prepared folder says of its part for P ranks.
+
+    Args:
+        partition: that is asked for; None takes the prepared one.
+    Raises:
+        DataError: it is prepared for other numbers of ranks, by another partition, or by another version.
+    """
+    path = ranks_folder(folder, num_ranks) / DESCRIPTION
+    if not path.is_file():
+        counts = " and ".join(map(str, prepared_counts(folder)))
+        raise DataError(
+            f"{folder}: is prepared for evaluators of {counts} ranks, not {num_ranks}; "
+            f"run pasca prepare {folder} --ranks {num_ranks}"
+        )
+    try:
+        described: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        known = described["format"] == FORMAT and described["version"] == VERSION and described["ranks"] == num_ranks
+        stored = str(described["partition"])
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise DataError(f"{path}: cannot be read ({str(error)[:120]}); prepare the data again") from None
+    if not known:
+        raise DataError(f"{path}: is not version {VERSION} of a {FORMAT} folder; prepare the data again")
+    if partition not in (None, stored):
+        raise DataError(
+            f"{path.parent}: is partitioned by {stored}, not {partition}; "
+            "leave --partition out, or prepare the data again"
+        )
+    return described
+
+
 class PreparedShare:
     """A GraphShare read from a prepared folder; see engines.evaluation.graph_share.
 
@@ -105,14 +136,9 @@ class PreparedShare:
 
     def __init__(self, folder: Path, graph: Graph, rank: int, num_ranks: int, partition: str | None = None) -> None:
         self._folder, self._matrices, self._rank = ranks_folder(folder, num_ranks), folder, rank
-        described = _describe(folder, num_ranks)
+        described = describe_ranks(folder, num_ranks, partition)
         if described["checksum"] != graph.checksum:
             raise DataError(f"{self._folder}: was prepared from another graph or split; prepare the data again")
-        if partition not in (None, described["partition"]):
-            raise DataError(
-                f"{self._folder}: is partitioned by {described['partition']}, not {partition}; "
-                "leave --partition out, or prepare the data again"
-            )
         self._files: dict[str, Any] = described["files"]
         self.graph, self.partition = graph, str(described["partition"])
         self.report = PartitionReport.from_mapping(described["report"])
@@ -162,25 +188,6 @@ class PreparedShare:
                 f"{path}: has {'no' if size is None else size} bytes, expected {record.get('bytes')}; "
                 "it is cut off or changed; prepare the data again"
             )
-
-
-def _describe(folder: Path, num_ranks: int) -> dict[str, Any]:
-    path = ranks_folder(folder, num_ranks) / DESCRIPTION
-    if not path.is_file():
-        counts = " and ".join(map(str, prepared_counts(folder)))
-        raise DataError(
-            f"{folder}: is prepared for evaluators of {counts} ranks, not {num_ranks}; "
-            f"run pasca prepare {folder} --ranks {num_ranks}"
-        )
-    try:
-        described = json.loads(path.read_text(encoding="utf-8"))
-        known = described["format"] == FORMAT and described["version"] == VERSION and described["ranks"] == num_ranks
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise DataError(f"{path}: cannot be read ({str(error)[:120]}); prepare the data again") from None
-    if not known:
-        raise DataError(f"{path}: is not version {VERSION} of a {FORMAT} folder; prepare the data again")
-    found: dict[str, Any] = described
-    return found
 
 
 def _write_rows(folder: Path, name: str, rows: Features) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from engines.evaluation.communicator import SerialCommunicator
 from pasca.config import RunConfig
+from pasca.preparing import prepare
 from pasca.ranks import Ranks, group_settings
-from search_space.errors import ConfigError
+from search_space.errors import ConfigError, InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -48,6 +49,25 @@ def test_a_rank_has_one_thread_unless_a_number_was_asked_for() -> None:
 def test_what_does_not_go_together_is_refused(size: int, settings: dict[str, Any], custom: bool, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         of_size(size).settle(RunConfig(**settings), custom=custom)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ranks_per_evaluator": 3}, "is prepared for evaluators of 2 ranks, not 3"),
+        ({"ranks_per_evaluator": 2, "group": {"partition": "metis"}}, "is partitioned by hash, not metis"),
+        ({"ranks_per_evaluator": 2, "load": {"made_features": "svd"}}, "was prepared with its features"),
+    ],
+)
+def test_what_a_graph_was_not_prepared_for_is_refused_at_once(
+    tmp_path: Path, settings: dict[str, Any], message: str
+) -> None:
+    prepare("digits", str(tmp_path / "graph"), 2, "hash", {})
+    data = str(tmp_path / "graph")
+    with pytest.raises(InputError, match=message):
+        of_size(4).settle(RunConfig(data=data, **settings), custom=False)
+    of_size(4).settle(RunConfig(data=data, ranks_per_evaluator=2), custom=False)
+    of_size(4).settle(RunConfig(data=data), custom=False)
 
 
 def test_the_table_group_is_what_ranks_share_work_by() -> None:
