@@ -33,6 +33,7 @@ class RunConfig:
         at_most: bounds such as `inference_seconds=5ms`.
         searcher: name of the searcher.
         num_initial: designs tried before the surrogate takes over.
+        warm_start: names or folders of earlier runs on similar graphs, whose best designs are tried early.
         space: restrictions of the paper's space: arguments of `SearchSpace.paper`.
         recipe: fields of the training recipe that differ from its defaults.
         retrain: fresh seeds that the front and the classics are trained with in the end; 0 leaves that out.
@@ -67,6 +68,7 @@ class RunConfig:
     at_most: tuple[str, ...] = ()
     searcher: str = "ehvi"
     num_initial: int = 16
+    warm_start: tuple[str, ...] = ()
     space: Mapping[str, Any] = field(default_factory=dict)
     recipe: Mapping[str, Any] = field(default_factory=dict)
     retrain: int = 10
@@ -130,6 +132,9 @@ class RunConfig:
         self._set("at_most", (self.at_most,) if isinstance(self.at_most, str) else tuple(self.at_most))
         for text in self.at_most:
             parse_bound(text)
+        self._set("warm_start", (self.warm_start,) if isinstance(self.warm_start, str) else tuple(self.warm_start))
+        for run in self.warm_start:
+            _check_text("warm_start", run)
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

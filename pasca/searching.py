@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engines.evaluation.base import Evaluator
 from engines.graph import Graph
@@ -31,6 +31,9 @@ from pasca.tally import Tally
 from search_space.classics import CLASSICS
 from search_space.errors import PascaError, RunError
 from search_space.space import SearchSpace, Space
+
+if TYPE_CHECKING:
+    from pasca.warm_starting import WarmStart
 
 _STARTING = "starting"
 """Status of a run whose record may not exist yet."""
@@ -184,6 +187,7 @@ class _Search:
         )
         self.seeds = trial_seeds(config.seed, config.repeats)
         self.fresh_seeds = retraining_seeds(config.seed, config.retrain, config.repeats)
+        self.warm_starts = self._warm_starts(manifest)
         self.searcher = self._searcher()
         self.manifest = self._manifest(manifest)
         self.record = self._record(manifest)
@@ -227,7 +231,23 @@ class _Search:
             seed=self.config.seed,
             num_initial=self.config.num_initial,
             bounds=self.problem.bounds,
+            warm_start=[warm.design for warm in self.warm_starts],
         )
+
+    def _warm_starts(self, before: Mapping[str, Any] | None) -> list[WarmStart]:
+        """Designs of earlier runs to begin with; a run that is resumed keeps those that it began with."""
+        if before is None and not self.config.warm_start:
+            return []
+        from pasca.warm_starting import WarmStart, warm_designs
+
+        space = self.problem.space
+        if before is None:
+            data = data_statement(self.problem.graph, self.config.data)
+            return warm_designs(self.config.warm_start, data, space, max(self.config.num_initial // 4, 1))
+        if list(self.config.warm_start) != before["config"].get("warm_start", []):
+            raise RunError("a warm start is decided when a run begins; leave it out, or choose another run")
+        decode = _decoder(space)
+        return [WarmStart(decode(one["design"]), one["run"], one["similarity"]) for one in before.get("warm_start", [])]
 
     def _record(self, before: Mapping[str, Any] | None) -> StudyRecord[Any]:
         """The record to write to: a new one, or that of the run that is resumed."""
@@ -342,6 +362,10 @@ class _Search:
             "objectives": [asdict(objective) for objective in problem.objectives],
             "seeds": {"trials": list(self.seeds), "retraining": list(self.fresh_seeds)},
             "extents": {name: list(pair) for name, pair in self.extents.items()},
+            "warm_start": [
+                {"design": str(warm.design), "run": warm.run, "similarity": warm.similarity}
+                for warm in self.warm_starts
+            ],
             "threads": getattr(problem.evaluator, "threads", None),
             **environment(config.device),
         }

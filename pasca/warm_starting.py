@@ -55,7 +55,7 @@ def warm_designs(runs: Sequence[str], data: Mapping[str, Any], space: Space[Any]
     """Up to `count` designs from the fronts of earlier runs, those of the most similar graphs first.
 
     The runs take turns, and each gives designs spread along its front: first the ends, then the middle, then what lies
-    between. Designs that the space does not hold are passed over.
+    between. Designs that the space does not hold, or starts with anyway, are passed over.
 
     Args:
         runs: names or folders.
@@ -64,14 +64,14 @@ def warm_designs(runs: Sequence[str], data: Mapping[str, Any], space: Space[Any]
         RunError: a run does not exist, cannot be read, or says nothing of a graph; or every run was on a graph that is
             too different.
     """
-    found = []
+    found, anyway = [], set(space.starting_designs())
     for run in runs:
         study = Study.open(run)
         alike = similarity(study.manifest["data"], data)
         trials = front(study.history, study.objectives, study.bounds)
         trials.sort(key=lambda trial: (trial.values[study.objectives[0].name], trial.number))
         spread = [trials[place].design for place in spread_out(len(trials))]
-        found.append((alike, study.name, [design for design in spread if design in space]))
+        found.append((alike, study.name, [one for one in spread if one in space and one not in anyway]))
     kept = sorted((one for one in found if one[0] >= LEAST_SIMILARITY), key=lambda one: (-one[0], one[1]))
     if not kept:
         listed = ", ".join(f"{name} {alike:.2f}" for alike, name, _ in found)

@@ -76,6 +76,10 @@ def search(
     num_initial: Annotated[
         int | None, typer.Option("--num-initial", help="Designs tried before the model takes over [16].")
     ] = None,
+    warm_start: Annotated[
+        list[str] | None,
+        typer.Option("--warm-start", metavar="RUN", help="Try the best designs of this run on a similar graph early."),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option("--workers", help="Designs evaluated at the same time, each in a process of its own [1]."),
@@ -147,6 +151,7 @@ def search(
         recipe=recipe_fields(recipe, metric),
         searcher=searcher,
         num_initial=num_initial,
+        warm_start=tuple(warm_start) if warm_start else None,
         workers=workers,
         ranks_per_evaluator=ranks_per_evaluator,
         group=given(

@@ -78,6 +78,25 @@ def test_a_run_on_a_graph_that_is_too_different_is_refused_with_its_similarity(n
         warm_designs(["one"], statement(num_nodes=10**8), SearchSpace.paper(), 5)
 
 
+def test_a_search_tries_them_after_the_classics_and_a_resumed_one_keeps_them(named_graph: Graph) -> None:
+    search(named_graph, "one")
+
+    def evaluate(design: Architecture) -> Outcome:
+        return Outcome({"val_error": 0.5, "inference_seconds": 1.0 + design.k_pre})
+
+    settings: dict[str, Any] = {"evaluator": evaluate, "retrain": 0, "run": "two", "num_initial": 12}
+    study = pasca.search(named_graph, warm_start="one", evaluations=10, **settings)
+    wanted = [str(warm.design) for warm in warm_designs(["one"], study.manifest["data"], SearchSpace.paper(), 3)]
+    assert [one["design"] for one in study.manifest["warm_start"]] == wanted
+    (tmp_run := Path("results/one")).rename(tmp_run.with_name("gone"))
+    study = pasca.search(named_graph, evaluations=12, resume=True, **settings)
+    tried = [str(trial.design) for trial in study.history]
+    first = tried.index(wanted[0])
+    assert tried[first : first + len(wanted)] == wanted
+    with pytest.raises(RunError, match="decided when a run begins"):
+        pasca.search(named_graph, evaluations=13, resume=True, warm_start="gone", **settings)
+
+
 def test_a_run_without_a_graph_is_refused() -> None:
     pasca.search(
         evaluator=lambda design: Outcome({"val_error": 0.5, "inference_seconds": 1.0}),
