@@ -42,6 +42,7 @@ class RunConfig:
         ranks_per_evaluator: under mpiexec, how many ranks evaluate one design together.
         group: how such ranks share the work: fields of `pasca.ranks.GROUP_FIELDS`.
         deterministic: with several workers, let seed and workers fix the designs.
+        early_stopping: train a design once first, and its other repeats only if the front leaves it a chance.
         device: where to train: `cpu`, or a name that torch knows.
         threads: threads of one evaluator; None shares the cores there are among the workers.
         memory: bytes that features, hops and training may take; None for half of what is free. Text such as `4GB` is
@@ -76,6 +77,7 @@ class RunConfig:
     ranks_per_evaluator: int = 1
     group: Mapping[str, Any] = field(default_factory=dict)
     deterministic: bool = False
+    early_stopping: bool = False
     device: str = "cpu"
     threads: int | None = None
     memory: int | None = None
@@ -121,13 +123,18 @@ class RunConfig:
             value = getattr(self, name)
             if value is not None:
                 self._set(name, _check_text(name, os.fspath(value)))
-        for name in ("deterministic", "retime", "resume"):
+        for name in ("deterministic", "early_stopping", "retime", "resume"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} is true or false, got {getattr(self, name)!r}")
         if self.run is not None and self.out is not None:
             raise ConfigError(f"a run has a name or a folder of its own, got run={self.run!r} and out={self.out!r}")
         if self.retime and self.stage_times is not None:
             raise ConfigError("stage times are measured anew (retime) or taken from a run (stage_times), got both")
+        if self.early_stopping and self.deterministic and self.workers > 1:
+            raise ConfigError(
+                "which design is stopped early depends on which worker finishes first, so early_stopping with several "
+                "workers is not deterministic; leave one of the three out"
+            )
         self._set("objectives", tuple(objective.name for objective in parse_objectives(_texts(self.objectives))))
         self._set("at_most", (self.at_most,) if isinstance(self.at_most, str) else tuple(self.at_most))
         for text in self.at_most:

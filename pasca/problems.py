@@ -81,6 +81,11 @@ def make_problem(
     objectives = parse_objectives(config.objectives)
     bounds = tuple(parse_bound(text) for text in config.at_most)
     _check_searcher(config.searcher)
+    if config.early_stopping and (evaluator is not None or "val_error" not in config.objectives):
+        raise ConfigError(
+            "early_stopping needs pasca's own training and val_error among the objectives, got "
+            f"{'an evaluator of your own' if evaluator is not None else ', '.join(config.objectives)}; leave it out"
+        )
     if evaluator is not None:
         return _custom(config, graph, space, objectives, bounds, evaluator, resumed)
     from engines.evaluation.recipe import Recipe
@@ -223,6 +228,7 @@ def _identity(
         "searcher": config.searcher,
         "num_initial": config.num_initial,
         **({} if config.hop_dtype == "float32" else {"hop_dtype": config.hop_dtype}),
+        **({"early_stopping": True} if config.early_stopping else {}),
     }
     if resumed is not None:
         folder, manifest = resumed

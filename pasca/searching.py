@@ -188,6 +188,7 @@ class _Search:
         self.seeds = trial_seeds(config.seed, config.repeats)
         self.fresh_seeds = retraining_seeds(config.seed, config.retrain, config.repeats)
         self.warm_starts = self._warm_starts(manifest)
+        self.standings: Any = None
         self.searcher = self._searcher()
         self.manifest = self._manifest(manifest)
         self.record = self._record(manifest)
@@ -206,7 +207,7 @@ class _Search:
         """
         try:
             with contextlib.ExitStack() as held:
-                ending = self._loop(self._evaluators(given, held))
+                ending = self._loop(self._with_early_stopping(self._evaluators(given, held)))
             left_out = self._retrain()
         except KeyboardInterrupt:
             self.record.fail_interrupted()
@@ -276,6 +277,15 @@ class _Search:
         local: Any = self.problem.evaluator
         return list(held.enter_context(WorkerProcesses(local, self.config.workers)).evaluators)
 
+    def _with_early_stopping(self, evaluators: list[Evaluator[Any]]) -> list[Evaluator[Any]]:
+        """The evaluators, each stopping what cannot win if that was asked for."""
+        if not self.config.early_stopping:
+            return evaluators
+        from engines.evaluation.early_stopping import EarlyStopping, Standings
+
+        self.standings = Standings(self.problem.objectives, self.record.history(), self.config.num_initial)
+        return [EarlyStopping(evaluator, self.standings) for evaluator in evaluators]
+
     def _loop(self, evaluators: list[Evaluator[Any]]) -> Ending:
         plan = Plan(
             objectives=self.problem.objectives,
@@ -326,6 +336,8 @@ class _Search:
 
     def _observe(self, trial: Trial[Any]) -> None:
         self.tally.update(trial)
+        if self.standings is not None and trial.finished:
+            self.standings.update(trial, self.tally.front)
         left = self._seconds_left()
         self.watch.trial(trial, self.tally.standing(None if left == float("inf") else left))
 

@@ -110,6 +110,13 @@ def search(
     deterministic: Annotated[
         bool, typer.Option("--deterministic", help="Let seed and workers fix the designs, whichever finishes first.")
     ] = False,
+    early_stopping: Annotated[
+        bool | None,
+        typer.Option(
+            "--early-stopping/--no-early-stopping",
+            help="Train each design once first, the other times only if the front leaves it a chance [no].",
+        ),
+    ] = None,
     device: Device = None,
     threads: Threads = None,
     memory: Memory = None,
@@ -164,6 +171,7 @@ def search(
             batch_rows=batch_rows,
         ),
         deterministic=deterministic or None,
+        early_stopping=early_stopping,
         device=device,
         threads=threads,
         memory=memory,

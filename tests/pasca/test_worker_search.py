@@ -154,3 +154,30 @@ def test_a_killed_worker_costs_one_trial() -> None:
     finally:
         process.kill()
         process.communicate()
+
+
+def test_stopped_designs_are_recorded_and_never_on_the_front(
+    named_graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from engines.evaluation import early_stopping
+
+    monkeypatch.setattr(early_stopping, "OPTIMISM", -100.0)  # whatever costs more than a design of the front is stopped
+    settings = {**QUICK, "evaluations": 6, "space": {**SPACE, "k_pre": [0, 1, 2]}, "num_initial": 1, "run": "stopping"}
+    study = pasca.search(named_graph, early_stopping=True, **settings)
+    stopped = study.history.with_status(Status.STOPPED)
+    assert stopped
+    assert len(study.history.complete) + len(stopped) == study.history.num_evaluations == 6
+    assert all(len(trial.details["val_errors"]) == 1 and trial.variances["val_error"] > 0 for trial in stopped)
+    assert all(len(trial.details["val_errors"]) == 2 for trial in study.history.complete)
+    assert not {row.id for row in study.front().rows} & {trial.number for trial in stopped}
+    kept = Study.open("stopping").history.with_status(Status.STOPPED)
+    assert [(trial.number, trial.variances) for trial in kept] == [(t.number, t.variances) for t in stopped]
+
+
+def test_early_stopping_is_refused_where_it_cannot_be_kept(named_graph: Graph) -> None:
+    with pytest.raises(ConfigError, match="not deterministic; leave one of the three out"):
+        pasca.search(named_graph, early_stopping=True, deterministic=True, workers=2)
+    with pytest.raises(ConfigError, match=r"needs pasca's own training .* got an evaluator of your own"):
+        pasca.search(named_graph, evaluator=lambda design: (0.1, 0.1), early_stopping=True)
+    with pytest.raises(ConfigError, match="got macs, parameters; leave it out"):
+        pasca.search(named_graph, objectives="macs,parameters", early_stopping=True)
