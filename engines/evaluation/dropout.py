@@ -28,6 +28,10 @@ class RepeatDropout:
         self._threshold = min(round(256 * rate), 255)
         self.keep_probability = (256 - self._threshold) / 256
 
+    def keep_repeats(self, kept: Sequence[int]) -> None:
+        """Go on with some of the repeats, by their places among those so far."""
+        self._generators = tuple(self._generators[place] for place in kept)
+
     def __call__(self, x: torch.Tensor) -> torch.Tensor:
         """Drop from (S, n, W), or from (n, W) that all repeats share; gives (S, n, W)."""
         S = len(self._generators)

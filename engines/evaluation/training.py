@@ -9,6 +9,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
+from torch import nn
 
 from engines.evaluation.allocator import keeping_large_blocks
 from engines.evaluation.dropout import RepeatDropout
@@ -29,7 +30,8 @@ class Trained:
         best_epochs: (S,) epoch of each repeat's weights, from 1.
         validation_scores, validation_losses: (S,) at that epoch, of the transform's output.
         num_epochs: epochs run.
-        curve: for each look at the validation nodes: epoch, mean training loss, mean validation score over repeats.
+        curve: for each look at the validation nodes: epoch, mean training loss and mean validation score over the
+            repeats that were still training.
     """
 
     network: Network
@@ -70,8 +72,8 @@ def train_from(
 
     The loss of a repeat is its mean cross-entropy over the rows of a batch; repeats share nothing, so their losses are
     added. A repeat's best epoch has the highest validation score, ties going to the lower validation loss; it stops
-    counting when its patience is out, and training ends when no repeat counts any more. What a repeat becomes does not
-    depend on the repeats beside it.
+    training when its patience is out, and the others go on without it. What a repeat becomes does not depend on the
+    repeats beside it.
 
     Raises:
         TrialFailure: the loss is not finite.
@@ -108,8 +110,28 @@ def train_from(
             best.update(epoch, scores, validation_losses, recipe.patience)
             if not best.active.any():
                 break
+            going_on = best.leave_out_finished()
+            if going_on is not None:
+                _keep_repeats(network, optimiser, going_on)
+                input_dropout.keep_repeats(going_on)
+                hidden_dropout.keep_repeats(going_on)
     best.restore()
     return Trained(network.eval(), best.epochs, best.scores, best.losses, epoch, curve)
+
+
+def _keep_repeats(network: Network, optimiser: torch.optim.Optimizer, kept: Sequence[int]) -> None:
+    """Go on with some of the repeats in the network, by their places in it."""
+    rows = torch.tensor(kept, device=next(network.parameters()).device)
+    for module in network.modules():
+        for name, parameter in list(module.named_parameters(recurse=False)):
+            smaller = nn.Parameter(parameter.detach()[rows])
+            module.register_parameter(name, smaller)
+            for group in optimiser.param_groups:
+                group["params"] = [smaller if one is parameter else one for one in group["params"]]
+            state = optimiser.state.pop(parameter)
+            optimiser.state[smaller] = {
+                key: value[rows] if value.shape == parameter.shape else value for key, value in state.items()
+            }
 
 
 def together(
@@ -157,27 +179,48 @@ def _validation_outputs(network: Network, rows: OpenFeed) -> torch.Tensor:
 
 
 class BestWeights:
-    """Each repeat's best weights so far."""
+    """Each repeat's best weights so far.
+
+    Attributes:
+        scores, losses, epochs: (S,) of each repeat's best epoch.
+        active: (S,) whether its patience lasts.
+    """
 
     def __init__(self, network: Network, num_repeats: int) -> None:
-        self._parameters = [parameter.detach() for parameter in network.parameters()]
-        self._kept = [parameter.clone() for parameter in self._parameters]
+        self._network = network
+        self._kept = [parameter.detach().clone() for parameter in network.parameters()]
+        # the repeats that are in the network, by their places in it
+        self._present = np.arange(num_repeats)
         self.scores = np.full(num_repeats, -np.inf)
         self.losses = np.full(num_repeats, np.inf)
         self.epochs = np.zeros(num_repeats, dtype=np.int64)
         self.active = np.ones(num_repeats, dtype=bool)
 
     def update(self, epoch: int, scores: NDArray[np.float64], losses: NDArray[np.float64], patience: int) -> None:
-        better = self.active & ((scores > self.scores) | ((scores == self.scores) & (losses < self.losses)))
-        rows = torch.from_numpy(np.flatnonzero(better))
-        for kept, parameter in zip(self._kept, self._parameters, strict=True):
-            kept[rows] = parameter[rows]
-        self.scores[better], self.losses[better], self.epochs[better] = scores[better], losses[better], epoch
+        """Take in one look at the validation nodes, by the repeats that are in the network."""
+        whose = self._present
+        better = self.active[whose] & (
+            (scores > self.scores[whose]) | ((scores == self.scores[whose]) & (losses < self.losses[whose]))
+        )
+        places, repeats = torch.from_numpy(np.flatnonzero(better)), torch.from_numpy(whose[better])
+        for kept, parameter in zip(self._kept, self._network.parameters(), strict=True):
+            kept[repeats] = parameter.detach()[places]
+        improved = whose[better]
+        self.scores[improved], self.losses[improved], self.epochs[improved] = scores[better], losses[better], epoch
         self.active &= epoch - self.epochs < patience
 
+    def leave_out_finished(self) -> list[int] | None:
+        """Places in the network of the repeats to go on with, which the caller has to keep; None when all do."""
+        places = np.flatnonzero(self.active[self._present])
+        if places.size == self._present.size:
+            return None
+        self._present = self._present[places]
+        return [int(place) for place in places]
+
     def restore(self) -> None:
-        for kept, parameter in zip(self._kept, self._parameters, strict=True):
-            parameter.copy_(kept)
+        """Put every repeat's best weights into the network."""
+        for kept, parameter in zip(self._kept, self._network.parameters(), strict=True):
+            parameter.data = kept
 
 
 def _optimiser(network: Network, recipe: Recipe) -> torch.optim.Optimizer:

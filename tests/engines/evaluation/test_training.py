@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from engines.evaluation.recipe import Recipe
 from engines.evaluation.training import together, train
 from search_space.architecture import Architecture
 from search_space.errors import TrialFailure
+from search_space.transform import Transform
 
 CPU = torch.device("cpu")
 PLAIN = Recipe(hidden_width=8, input_dropout=0.0, dropout=0.0, max_epochs=20, patience=20, evaluate_every=1)
@@ -91,6 +93,27 @@ def test_training_ends_when_every_repeat_has_run_out_of_patience(rows: tuple[Row
     recipe = replace(PLAIN, max_epochs=500, patience=10)
     trained = train(Architecture.parse("augmented^2/none/mlp-2/-"), recipe, *rows, 2, [0, 1], CPU)
     assert trained.num_epochs == trained.best_epochs.max() + 10 < 500
+
+
+def test_a_repeat_that_is_finished_is_trained_no_further(
+    rows: tuple[Rows, Rows], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present: list[int] = []
+    forward = Transform.forward
+
+    def watched(self: Transform, *arguments: Any) -> torch.Tensor:
+        present.append(len(self.weights[0]))
+        return forward(self, *arguments)
+
+    monkeypatch.setattr(Transform, "forward", watched)
+    recipe = replace(PLAIN, patience=3, dropout=0.5, max_epochs=60)
+    trained = train(Architecture.parse("augmented^2/mean/mlp-2/-"), recipe, *rows, 2, range(8), CPU)
+    assert len(set(trained.best_epochs.tolist())) > 1
+    for epoch in range(1, trained.num_epochs + 1):
+        # each epoch is a step and a look; a repeat is there until its best epoch lies three epochs back
+        there = int((epoch - trained.best_epochs <= 3).sum())
+        assert present[2 * epoch - 2 : 2 * epoch] == [there, there]
+    assert len(trained.network.transform.weights[0]) == 8
 
 
 def test_hop_weights_are_trained_without_weight_decay(rows: tuple[Rows, Rows]) -> None:
