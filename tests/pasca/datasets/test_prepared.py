@@ -96,9 +96,7 @@ def test_another_number_of_ranks_is_refused_with_those_that_exist(tmp_path: Path
     graph = prepared(made(), tmp_path / "out", 2)
     prepare_ranks(tmp_path / "out", graph, 4, "hash")
     assert prepared_counts(tmp_path / "out") == [2, 4]
-    with pytest.raises(
-        DataError, match=r"of 2 and 4 ranks, not 3; run pasca prepare .* --ranks 3"
-    ):
+    with pytest.raises(DataError, match=r"of 2 and 4 ranks, not 3; run pasca prepare .* --ranks 3"):
         PreparedShare(tmp_path / "out", graph, 0, 3)
 
 
