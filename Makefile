@@ -13,6 +13,11 @@ ARGS ?=
 # A name of its own for every run, so that a second `make search` starts afresh.
 RUN ?= $(notdir $(patsubst %/,%,$(DATA)))-$(shell date +%Y%m%d-%H%M%S)
 
+# What `make check` runs: the parts that most others stand on and that take seconds.
+QUICK := tests/test_layering.py tests/search_space $(wildcard tests/engines/test_*.py) \
+  $(patsubst %,tests/engines/search/test_%.py,acquisition candidates kernel knee noise observations pareto) \
+  $(patsubst %,tests/engines/evaluation/test_%.py,clocks costs metrics normalise partition recipe shard)
+
 BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt
 
@@ -33,7 +38,7 @@ check: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m "not slow" $(ARGS)
+	$(BIN)/python -m pytest -q -m "not slow" $(QUICK) $(ARGS)
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
