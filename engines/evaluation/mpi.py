@@ -195,6 +195,7 @@ class MPICommunicator:
             time.sleep(pause)
             pause = min(2 * pause, IDLE_PAUSE)
         self.wait([_Messages([request], buffer)])
+        # from a rank of this job, which runs the same program for the same user; nothing from a file comes this way
         return pickle.loads(buffer.tobytes())
 
     def gather_objects(self, value: Any) -> list[Any]:
