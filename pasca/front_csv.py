@@ -1,20 +1,25 @@
-"""A front as comma-separated values, for spreadsheets and data frames."""
+"""Fronts as comma-separated values, for spreadsheets and data frames."""
 
 from __future__ import annotations
 
 import csv
 import io
+from typing import TYPE_CHECKING
 
 from pasca.fronts import Front, Row
 
+if TYPE_CHECKING:
+    from pasca.comparison import Comparison
 
-def front_csv(front: Front) -> str:
+
+def front_csv(front: Front, kind: str = "front") -> str:
     """One line a design: the front (or, where there is none, the nearest designs), then the classics.
 
-    Values are in the objectives' own units, scores are fractions; an empty cell is something that is not known.
+    `kind` is what the first column calls the rows of the front. Values are in the objectives' own units, scores are
+    fractions; an empty cell is something that is not known.
     """
     rows = [
-        *(("front", row) for row in front.rows),
+        *((kind, row) for row in front.rows),
         *(("nearest", row) for row in front.nearest),
         *(("classic", row) for row in front.classics),
     ]
@@ -34,6 +39,19 @@ def front_csv(front: Front) -> str:
     writer.writerow([*titles, "test_score", "test_score_std", "knee", "feasible", "note"])
     for kind, row in rows:
         writer.writerow([kind, *_cells(row, names)])
+    return text.getvalue()
+
+
+def comparison_csv(comparison: Comparison) -> str:
+    """One line a design of each run's front, with the run's hypervolume against the common reference point."""
+    names = [objective.name for objective in comparison.objectives]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["run", "hypervolume", "share", "id", "design", *names])
+    for run in comparison.runs:
+        for trial in run.front:
+            values = [trial.values[name] for name in names]
+            writer.writerow([run.name, run.hypervolume, run.share, trial.number, str(trial.design), *values])
     return text.getvalue()
 
 

@@ -11,6 +11,7 @@ from engines.search.knee import knee
 from engines.search.pareto import front, keeps_bounds
 from engines.trial import Trial
 from pasca.fronts import nearest_trials
+from pasca.rules import chosen_by_rule, is_rule
 from pasca.tables import bound_text, value_text
 from search_space.classics import find_design
 from search_space.errors import DesignError, RunError
@@ -22,12 +23,14 @@ def pick(
     """The trial that a rule means.
 
     Args:
-        rule: `knee`; `best:OBJECTIVE`, the best on the front; a trial's id; or a design's text form or classic name.
+        rule: `knee`; `best:OBJECTIVE`, the best on the front; a trial's id; a design's text form or classic name; or as
+            in `min inference_seconds where val_error<=best+1%`, see `pasca.rules`.
         bounds: what the pick has to keep, whatever the rule.
         run: for messages.
     Raises:
         RunError: nothing matches; the message says what there is.
-        DesignError: the rule is neither of the above.
+        DesignError: the rule is none of the above.
+        ObjectiveError: a value in the rule is none of its objective.
     """
     complete = history.complete
     if not complete:
@@ -39,6 +42,8 @@ def pick(
         return knee(front(allowed, objectives), objectives)
     if rule.startswith("best:"):
         return _best(rule.removeprefix("best:"), front(allowed, objectives), objectives)
+    if is_rule(rule):
+        return chosen_by_rule(rule, allowed, run)
     if rule.isdecimal():
         found = [trial for trial in complete if trial.number == int(rule)]
         what = f"trial {rule}"
@@ -71,8 +76,8 @@ def _design_text(rule: str) -> str:
         return str(find_design(rule))
     except DesignError:
         raise DesignError(
-            f"unknown pick {rule!r}; give knee, best:OBJECTIVE, a trial's id, or a design such as SGC or "
-            "augmented^2/none/mlp-1/-"
+            f"unknown pick {rule!r}; give knee, best:OBJECTIVE, a trial's id, a design such as SGC or "
+            "augmented^2/none/mlp-1/-, or a rule such as 'min inference_seconds where val_error<=best+1%'"
         ) from None
 
 

@@ -21,9 +21,13 @@ AtMost = Annotated[
         "--at-most", metavar="OBJECTIVE=VALUE", help="A bound such as inference_seconds=5ms; may be repeated."
     ),
 ]
-Pick = Annotated[
-    str, typer.Option("--pick", metavar="RULE", help="knee, best:OBJECTIVE, an id, or a design's text form or name.")
+PICK_RULES = "knee, best:OBJECTIVE, an id, a design, or as in 'min inference_seconds where val_error<=best+1%'."
+Pick = Annotated[str, typer.Option("--pick", metavar="RULE", help=PICK_RULES)]
+Compare = Annotated[
+    list[str] | None,
+    typer.Option("--compare", metavar="RUN", help="Show other runs beside it: names after one --compare, or several."),
 ]
+MoreRuns = Annotated[list[str] | None, typer.Argument(metavar="RUN2", help="More runs, after --compare.")]
 Seed = Annotated[int | None, typer.Option("--seed", help="Fixes designs, initial weights and dropout [0].")]
 Device = Annotated[str | None, typer.Option("--device", help="Where to train: cpu, cuda, cuda:1 [cpu].")]
 Threads = Annotated[int | None, typer.Option("--threads", help="Threads to compute with [all cores].")]

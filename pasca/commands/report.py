@@ -7,22 +7,18 @@ from typing import Annotated
 import typer
 
 from pasca.commands.answer import Answer, Stopped
-from pasca.commands.options import AtMost, Debug, Json, Pick, Run
+from pasca.commands.options import AtMost, Compare, Debug, Json, MoreRuns, Pick, Run
 
 
 def report(
     run: Run,
+    more: MoreRuns = None,
     out: Annotated[
         str | None, typer.Option("--out", metavar="FILE", help="The page to write [report.html in the run's folder].")
     ] = None,
     pick: Pick = "knee",
     at_most: AtMost = None,
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--compare", metavar="RUN", help="Another run to show beside; may be repeated, or names with commas."
-        ),
-    ] = None,
+    compare: Compare = None,
     live: Annotated[
         bool, typer.Option("--live", help="Keep the page up to date until the run ends; it reads itself anew.")
     ] = False,
@@ -35,7 +31,7 @@ def report(
     from pasca.reporting import follow_report, write_report
     from pasca.results import Study
 
-    others = opened(compare or [])
+    others = opened(compare, more)
     bounds = at_most or []
     if live:
         try:

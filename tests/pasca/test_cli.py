@@ -140,6 +140,29 @@ def test_one_design_is_picked(capsys: pytest.CaptureFixture[str]) -> None:
     assert best["pick"]["inference_seconds"] == min(row["inference_seconds"] for row in found["front"])
 
 
+def test_a_rule_picks_one_design(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(ok(capsys, "front", "tiny", "--json"))
+    rule = "min inference_seconds where val_error<=best"
+    picked = json.loads(ok(capsys, "front", "tiny", "--pick", rule, "--json"))
+    assert picked["pick"]["val_error"] == min(row["val_error"] for row in found["front"])
+    assert (
+        ok(capsys, "front", "tiny", "--pick", rule, "--csv").splitlines()[1].startswith(f"pick,{picked['pick']['id']},")
+    )
+
+
+def test_runs_are_compared_whichever_way_they_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("b", "c"):
+        ok(capsys, "search", "--run", name, "--space", "space.toml", "-n", "1", "--retrain", "0", "-q", *TINY[:6])
+    shown = ok(capsys, "front", "tiny", "--compare", "b", "c")
+    assert [line.split()[0] for line in shown.splitlines()[2:5]] == ["tiny", "b", "c"]
+    assert "pasca report tiny --compare b c" in shown
+    assert ok(capsys, "front", "tiny", "--compare", "b", "--compare", "c") == shown
+    assert ok(capsys, "front", "tiny", "--compare", "b,c").splitlines()[:-1] == shown.splitlines()[:-1]
+    lines = ok(capsys, "front", "tiny", "--compare", "b", "c", "--csv").splitlines()
+    assert {line.split(",")[0] for line in lines[1:]} == {"tiny", "b", "c"}
+    ok(capsys, "report", "tiny", "--compare", "b", "c", "--out", "compared.html")
+
+
 def test_a_bound_that_no_design_meets_is_said_and_its_export_refused(capsys: pytest.CaptureFixture[str]) -> None:
     out = ok(capsys, "front", "tiny", "--at-most", "inference_seconds=1ns")
     assert "no design meets the bound" in out
@@ -238,6 +261,11 @@ def test_a_graph_is_described_and_converted(capsys: pytest.CaptureFixture[str]) 
         ("front nothing", "no run 'nothing'"),
         ("front tiny --at-most x", "a bound is OBJECTIVE=NUMBER"),
         ("front tiny --pick best:test_accuracy", "choose from: val_error, inference_seconds"),
+        ("front tiny other", "one run is shown at a time, got other too"),
+        ("front tiny --compare nothing", "no run 'nothing'"),
+        ("front tiny --compare tiny --pick knee", "--pick 'knee' shows one design and --compare whole runs"),
+        ("front tiny --csv --json", "--csv and --json are two forms of one answer"),
+        ("report tiny other", "one run is shown at a time, got other too"),
         ("export tiny --pick 99", "has no finished trial 99"),
         ("export tiny --pick elbow", "unknown pick 'elbow'"),
         ("predict nothing digits", "nothing"),

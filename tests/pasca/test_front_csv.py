@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 
 from engines.objectives import parse_objectives
-from pasca.front_csv import front_csv
+from engines.trial import Outcome, Trial
+from pasca.comparison import ComparedRun, Comparison
+from pasca.front_csv import comparison_csv, front_csv
 from pasca.fronts import Front, Row, Spread
 
 
@@ -30,3 +33,25 @@ def test_every_row_reads_back() -> None:
     assert (rows[1]["test_score"], rows[1]["test_score_std"]) == ("0.7", "")
     assert rows[2]["inference_seconds"] == ""
     assert rows[2]["note"] == 'could not, "really"'
+
+
+def test_the_rows_may_be_called_something_else() -> None:
+    front = Front(run="r", rows=(Row(3, "-/-/mlp-1/-", {}),), objectives=parse_objectives("val_error,macs"))
+    (row,) = csv.DictReader(io.StringIO(front_csv(front, "pick")))
+    assert (row["kind"], row["id"]) == ("pick", "3")
+
+
+def test_compared_runs_have_one_line_a_design_of_their_fronts() -> None:
+    pair = parse_objectives("val_error,inference_seconds")
+    trial = Trial(number=7, design="a,b").complete(Outcome({"val_error": 1 / 3, "inference_seconds": 2.0}), pair, 1.0)
+    run = ComparedRun("one", "d", "ehvi", 0, 9, 0, (trial,), 0.125, 0.5, {}, ())
+    found = Comparison((run, replace(run, name="two", front=())), pair, (), {}, ())
+    (row,) = csv.DictReader(io.StringIO(comparison_csv(found)))
+    assert (row["run"], row["hypervolume"], row["share"], row["id"], row["design"]) == (
+        "one",
+        "0.125",
+        "0.5",
+        "7",
+        "a,b",
+    )
+    assert (float(row["val_error"]), float(row["inference_seconds"])) == (1 / 3, 2.0)

@@ -44,6 +44,7 @@ def number(rule: str, *bounds: str, history: History[Any] | None = None) -> int:
         ("pasca-v1", 1),
         (str(CLASSICS["MLP"]), 3),
         ("augmented^2/none/mlp-1/-", 2),
+        ("min inference_seconds where val_error<=best+3%", 1),
     ],
 )
 def test_a_rule_picks(rule: str, picked: int) -> None:
@@ -54,6 +55,10 @@ def test_a_bound_holds_for_every_rule() -> None:
     assert number("best:val_error", "inference_seconds=500ms") == 1
     with pytest.raises(RunError, match=r"trial 0 of run a-run breaks the bound inference_seconds=0\.5s"):
         number("0", "inference_seconds=500ms")
+
+
+def test_a_bound_holds_before_the_conditions_of_a_rule() -> None:
+    assert number("min val_error where inference_seconds<=best", "val_error=15%") == 1
 
 
 def test_a_bound_that_no_design_keeps_names_the_nearest() -> None:
