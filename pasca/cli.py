@@ -111,12 +111,15 @@ def _print(answer: Answer) -> None:
         print(json.dumps(answer.data, indent=2, ensure_ascii=False, allow_nan=False))
         return
     for part in answer.said:
-        if isinstance(part, str):
-            print(visible(part))
-        elif sys.stdout.isatty():
-            from rich.console import Console
+        if not sys.stdout.isatty():
+            print(visible(part) if isinstance(part, str) else part.text())
+            continue
+        from rich.console import Console
 
-            Console(highlight=False, emoji=False).print(part.rich())
+        console = Console(highlight=False, emoji=False, markup=False)
+        if isinstance(part, str):
+            # Lines break between words; a path or a command that is too long stays whole, to be copied.
+            console.print(visible(part), overflow="ignore", crop=False)
         else:
-            print(part.text())
+            console.print(part.rich(console.width))
     sys.stdout.flush()

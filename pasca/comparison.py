@@ -11,7 +11,7 @@ from engines.search.pareto import front, keeps_bounds
 from engines.trial import Trial
 from pasca.convergence import Step, convergence
 from pasca.plain import plain
-from pasca.tables import Cells, value_text
+from pasca.tables import Cells, short_title, value_text
 from pasca.tally import hypervolume_of
 from search_space.errors import RunError
 
@@ -97,23 +97,26 @@ class Comparison:
         return content
 
     def cells(self) -> Cells:
-        """One row a run."""
-        bests = [f"best {objective.name}" for objective in self.objectives]
-        titles = ("run", "data", "searcher", "evaluations", "front", "hypervolume", "share", *bests)
+        """One row a run; what all were searched on is left out."""
+        several = len({run.data for run in self.runs}) > 1
+        bests = [f"best {short_title(objective.name)}" for objective in self.objectives]
+        titles = ("run", *(("data",) if several else ()), "searcher", "seed", "evals", "front", "hypervolume", "share")
         rows = tuple(
             (
                 run.name,
-                run.data,
-                f"{run.searcher}, seed {run.seed}",
+                *((run.data,) if several else ()),
+                run.searcher,
+                str(run.seed),
                 f"{run.evaluations}" + (f" ({run.failed} failed)" if run.failed else ""),
                 str(len(run.front)),
-                f"{run.hypervolume:.6g}",
+                f"{run.hypervolume:.5g}",
                 f"{100 * run.share:.1f} %",
                 *(value_text(objective.name, run.best.get(objective.name)) for objective in self.objectives),
             )
             for run in self.runs
         )
-        return Cells(titles, rows, frozenset(range(3, len(titles))))
+        first_number = titles.index("seed")
+        return Cells((*titles, *bests), rows, frozenset(range(first_number, len(titles) + len(bests))))
 
     def lines(self) -> list[str | Cells]:
         """What there is to say, in order."""

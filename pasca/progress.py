@@ -1,4 +1,4 @@
-"""Progress of a search on stderr: a bar with the time left in a terminal, plain lines elsewhere, or nothing.
+"""Progress of a search on stderr: a live view with the time left in a terminal, plain lines elsewhere, or nothing.
 
 Names that come from users and data are never read as markup.
 """
@@ -15,7 +15,7 @@ from pasca.plain import visible
 from pasca.quantities import seconds_text
 
 if TYPE_CHECKING:
-    from rich.progress import TaskID
+    from rich.console import RenderableType
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +45,15 @@ class Standing:
             parts.append(f"{self.running} running")
         if self.failed:
             parts.append(f"{self.failed} failed")
-        parts.append(f"front {self.front_size}")
-        if self.hypervolume is not None:
-            parts.append(f"hypervolume {self.hypervolume:.4g}")
-        return ", ".join(parts)
+        return ", ".join((*parts, *self._found()))
+
+    def details(self) -> str:
+        """All but the number of evaluations."""
+        return ", ".join((f"{self.running} running", f"{self.failed} failed", *self._found()))
+
+    def _found(self) -> list[str]:
+        volume = [] if self.hypervolume is None else [f"hypervolume {self.hypervolume:.4g}"]
+        return [f"front {self.front_size}", *volume]
 
 
 class Progress(Protocol):
@@ -104,14 +109,8 @@ class Lines:
         self._pace.moved(standing.done)
         if not trial.finished:
             return
-        left = self._pace.seconds_left(standing.done, standing.total)
-        if standing.seconds_left is not None:
-            left = standing.seconds_left if left is None else min(left, standing.seconds_left)
-        ending = (
-            f"; about {seconds_text(max(left, 0.0))} left"
-            if left is not None and standing.done < standing.total
-            else ""
-        )
+        left = self._pace.seconds_left(standing.done, standing.total, standing.seconds_left)
+        ending = f"; about {seconds_text(left)} left" if left is not None and standing.done < standing.total else ""
         self.note(f"{trial_text(trial)} | {standing.text()}{ending}")
 
     def retraining(self, design: str, done: int, total: int) -> None:
@@ -124,51 +123,72 @@ class Lines:
 
 
 class Bar:
-    """A bar with the time left, for terminals."""
+    """Two lines at the foot of a terminal: a bar with the time left, and what is known so far."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.live import Live
 
-        console = Console(file=stream, highlight=False, markup=False, emoji=False)
-        self._bar = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=20),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=console,
+        self._clock = clock
+        self._doing, self._below = "", ""
+        self._done, self._total, self._began = 0, 1, clock()
+        self._pace = _Pace(clock)
+        self._end: float | None = None
+        self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
+        self._live = Live(
+            get_renderable=self._view,
+            console=self._console,
             transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
         )
-        self._task: TaskID | None = None
-        self._doing = ""
 
     def note(self, text: str) -> None:
         """Print the text above the bar."""
-        self._bar.console.print(visible(text), markup=False, highlight=False)
+        self._console.print(visible(text))
 
     def trial(self, trial: Trial[Any], standing: Standing) -> None:
         """Move the bar; a failed trial is also told above it."""
         if trial.finished and trial.status is Status.FAILED:
             self.note(trial_text(trial))
-        self._show("search", standing.text(), standing.done, standing.total)
+        self._show("evaluations", standing.details(), standing.done, standing.total, standing.seconds_left)
 
     def retraining(self, design: str, done: int, total: int) -> None:
         """Move a second bar."""
-        self._show("retraining", f"retraining {done}/{total}: {design}"[:60], done, total)
+        self._show("designs trained again", design, done, total)
 
     def close(self) -> None:
         """Take the bar away."""
-        self._bar.stop()
+        self._live.stop()
 
-    def _show(self, doing: str, text: str, done: int, total: int) -> None:
-        if self._task is None or doing != self._doing:
-            if self._task is not None:
-                self._bar.remove_task(self._task)
-            # Starting from what was done before keeps the time left right when a run is resumed.
-            self._task, self._doing = self._bar.add_task(visible(text), total=total, completed=done), doing
-            self._bar.start()
-        self._bar.update(self._task, description=visible(text), completed=done, total=total)
+    def _show(self, doing: str, below: str, done: int, total: int, seconds_left: float | None = None) -> None:
+        if doing != self._doing:
+            self._doing, self._began, self._pace = doing, self._clock(), _Pace(self._clock)
+        self._pace.moved(done)
+        left = self._pace.seconds_left(done, total, seconds_left)
+        self._end = None if left is None else self._clock() + left
+        self._below, self._done, self._total = visible(below), done, total
+        self._live.start()
+        self._live.refresh()
+
+    def _view(self) -> RenderableType:
+        """What is shown now; asked for several times a second, so that the time left runs down between trials."""
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.table import Table
+        from rich.text import Text
+
+        now = self._clock()
+        times = seconds_text(now - self._began)
+        if self._end is not None and self._done < self._total:
+            times += f", about {seconds_text(max(self._end - now, 0.0))} left"
+        line = Table.grid(padding=(0, 1))
+        line.add_row(
+            Text(f"{self._done}/{self._total} {self._doing}"),
+            ProgressBar(total=self._total, completed=self._done, width=20),
+            Text(times),
+        )
+        return Group(line, Text(self._below, overflow="ellipsis", no_wrap=True))
 
 
 class _Pace:
@@ -182,10 +202,13 @@ class _Pace:
         if self._first is None:
             self._first = (self._clock(), done)
 
-    def seconds_left(self, done: int, total: int) -> float | None:
-        if self._first is None or done <= self._first[1]:
-            return None
-        return (self._clock() - self._first[0]) / (done - self._first[1]) * (total - done)
+    def seconds_left(self, done: int, total: int, budget: float | None) -> float | None:
+        """Seconds at that pace, or those left of a time budget where they are fewer; None where neither is known."""
+        left = budget
+        if self._first is not None and done > self._first[1]:
+            by_pace = (self._clock() - self._first[0]) / (done - self._first[1]) * (total - done)
+            left = by_pace if budget is None else min(by_pace, budget)
+        return None if left is None else max(left, 0.0)
 
 
 def trial_text(trial: Trial[Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from pasca.fronts import Front, Row, Spread
 from pasca.plain import visible
 
 if TYPE_CHECKING:
+    from rich.console import JustifyMethod
     from rich.table import Table
 
 _TITLES = {
@@ -21,6 +23,8 @@ _TITLES = {
 }
 _METRICS = {"accuracy": "test acc", "macro-f1": "test F1", "roc-auc": "test AUC"}
 _KNEE = "*"
+_GAP, _NARROWEST = 2, 10
+"""Characters between two columns, and what a column of text is not made narrower than."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +48,60 @@ class Cells:
         ]
         return "\n".join((lines[0], "  ".join("-" * width for width in widths), *lines[1:]))
 
-    def rich(self) -> Table:
-        """The same as a rich table, with every cell taken literally."""
+    def rich(self, width: int) -> Table:
+        """The same as a rich table, with every cell taken literally.
+
+        Args:
+            width: columns of the terminal. Where the table needs more, the longest texts go over several lines,
+                designs after a `/`, others after a space, a comma or a hyphen.
+        """
         from rich import box
         from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
-        for j, title in enumerate(self.titles):
-            table.add_column(Text(title), justify="right" if j in self.numbers else "left", overflow="fold")
-        for row in self.rows:
-            table.add_row(*(Text(visible(cell)) for cell in row), style="bold" if row[0].endswith(_KNEE) else None)
+        fitted = self._fitted(width)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, _GAP - 1, 0, 0))
+        for j, title in enumerate(fitted.titles):
+            justify: JustifyMethod = "right" if j in self.numbers else "left"
+            table.add_column(Text(title, justify=justify), justify=justify, overflow="fold")
+        for row in fitted.rows:
+            table.add_row(*map(Text, row), style="bold" if row[0].endswith(_KNEE) else None)
         return table
+
+    def _fitted(self, width: int) -> Cells:
+        """The cells with line breaks where the table would be wider than `width`, the widest columns first."""
+        table = [[visible(cell) for cell in row] for row in (self.titles, *self.rows)]
+        columns = range(len(self.titles))
+        for signs in ("/, ", "-_"):
+            for j in sorted(columns, key=lambda j: -_width(table, j)):
+                excess = sum(_width(table, i) for i in columns) + _GAP * (len(columns) - 1) - width
+                if excess > 0:
+                    narrower = max(_width(table, j) - excess, _NARROWEST)
+                    for row in table:
+                        row[j] = _broken(row[j], narrower, signs)
+        return Cells(tuple(table[0]), tuple(map(tuple, table[1:])), self.numbers)
+
+
+def _width(table: Sequence[Sequence[str]], column: int) -> int:
+    """Of a column, in characters."""
+    return max(len(line) for row in table for line in row[column].split("\n"))
+
+
+def _broken(text: str, width: int, signs: str) -> str:
+    """The text with lines of more than `width` characters broken after one of the signs where they have any."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        lines.append("")
+        for piece in re.findall(f"[^{signs}]*[{signs}]?", line) if len(line) > width else [line]:
+            if lines[-1] and len(lines[-1] + piece.rstrip()) > width:
+                lines.append("")
+            lines[-1] += piece
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def short_title(name: str) -> str:
+    """An objective's name at the head of a narrow column."""
+    return "err" if name == "val_error" else _TITLES.get(name, name)
 
 
 def front_cells(front: Front, rows: Sequence[Row]) -> Cells:

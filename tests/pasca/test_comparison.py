@@ -53,6 +53,13 @@ def test_a_table_has_one_row_a_run(make: Callable[..., Any]) -> None:
     cells = compare([make("one", values), make("two", values)]).cells()
     assert [row[0] for row in cells.rows] == ["one", "two"]
     assert {len(row) for row in cells.rows} == {len(cells.titles)}
+    assert "data" not in cells.titles, "what is the same for all runs is left out"
+
+
+def test_a_table_of_two_runs_fits_80_columns(make: Callable[..., Any]) -> None:
+    values = {1: (0.5, 1.0), 2: (0.3, 2.0), 3: (0.6, 3.0)}
+    cells = compare([make("monday", values), make("tuesday", values)]).cells()
+    assert max(map(len, cells.text().splitlines())) <= 80
 
 
 def test_bounds_hold_for_all_runs(make: Callable[..., Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from engines.objectives import OBJECTIVES, parse_bound
 from engines.trial import Outcome, Trial
 from pasca.fronts import Front, Spread, make_front
 from pasca.studies import Retrained
-from pasca.tables import Cells, front_text, value_text
+from pasca.tables import Cells, front_cells, front_text, value_text
 from search_space.architecture import Architecture
 from search_space.classics import CLASSICS
 
@@ -138,11 +139,54 @@ def test_names_with_markup_and_control_characters_are_shown_literally() -> None:
     cells = Cells(("design",), (("[red]x[/red]",), ("\x1b[31mX",)))
     console = Console(width=60, force_terminal=False)
     with console.capture() as captured:
-        console.print(cells.rich())
+        console.print(cells.rich(60))
     for text in (captured.get(), cells.text()):
         assert "[red]x[/red]" in text
         assert "\\x1b[31mX" in text
         assert "\x1b" not in text
+
+
+def shown(cells: Cells, width: int) -> list[str]:
+    """The lines of a table in a terminal of that width."""
+    from rich.console import Console
+
+    console = Console(width=width, force_terminal=False)
+    with console.capture() as captured:
+        console.print(cells.rich(width))
+    return [line.rstrip() for line in captured.get().splitlines()]
+
+
+def test_a_terminal_that_is_wide_enough_shows_each_row_in_one_line() -> None:
+    cells = Cells(("id", "design"), (("1*", "augmented^3/none/mlp-2/augmented^4"), ("10", "-/-/mlp-2/-")), frozenset())
+    widest = 3 + 1 + 34  # the longer id, a gap of two, the longer design
+    assert shown(cells, widest) == [
+        "id  design",
+        "─" * widest,
+        "1*  augmented^3/none/mlp-2/augmented^4",
+        "10  -/-/mlp-2/-",
+    ]
+
+
+def test_a_narrow_terminal_breaks_designs_at_their_slashes() -> None:
+    cells = Cells(("id", "design", "time"), (("1", "augmented^3/none/mlp-2/augmented^4", "5 ms"),), frozenset((2,)))
+    assert shown(cells, 30) == [
+        "id  design             time",
+        "─" * 27,
+        "1   augmented^3/none/  5 ms",
+        "    mlp-2/augmented^4",
+    ]
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_no_line_of_a_front_is_wider_than_the_terminal(width: int) -> None:
+    longest = Architecture.parse("augmented^10/weighted/mlp-10/augmented^10")
+    values = {"val_error": 0.123, "inference_seconds": 0.0123, "parameters": 1234567.0}
+    trial = Trial(number=100, design=longest, seeds=(1, 2)).complete(Outcome(values, {"val_error": 1e-4}), PAIR, 1.0)
+    again = {str(longest): Retrained(str(longest), (1, 2), (0.1, 0.2), (0.8, 0.9))}
+    found = front_of(History([replace(trial, number=0)]), retrained=again)
+    lines = shown(front_cells(found, found.rows), width)
+    assert max(map(len, lines)) <= width
+    assert all(part in "".join(lines) for part in ("weighted", "1,234,567", "12.3 ms", "85.0 ± 7.1"))
 
 
 def test_columns_line_up() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+import time
 from typing import Any
 
 import pytest
@@ -27,6 +29,15 @@ class Ticking:
 
     def __call__(self) -> float:
         self.now += self.seconds
+        return self.now
+
+
+class Still:
+    """A clock that is moved by hand."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
         return self.now
 
 
@@ -79,7 +90,7 @@ def test_a_bar_is_for_terminals(stream: io.StringIO, kind: type) -> None:
     assert isinstance(on_stream(stream), kind)
 
 
-def test_a_bar_shows_where_the_search_stands_and_takes_nothing_as_markup() -> None:
+def test_a_bar_takes_nothing_as_markup() -> None:
     stream = Terminal()
     bar = Bar(stream)
     bar.note("data [red]x[/red]")
@@ -90,8 +101,56 @@ def test_a_bar_shows_where_the_search_stands_and_takes_nothing_as_markup() -> No
     shown = stream.getvalue()
     assert "data [red]x[/red]" in shown
     assert "trial 0 [b]x[/b]: failed, bad" in shown
-    assert "0/10 evaluations, front 0" in shown
     assert "[i]design[/i]" in shown
+
+
+def last_view(stream: Terminal) -> list[str]:
+    """The two lines that a bar showed last, without control sequences."""
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue()).replace("\r", "\n")
+    return [line.rstrip() for line in shown.split("\n") if line.strip()][-2:]
+
+
+def test_a_bar_shows_all_that_is_known_within_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stream, clock = Terminal(), Still()
+    bar = Bar(stream, clock)
+    bar.trial(Trial(number=150, design="SGC"), Standing(150, 200, running=4, front_size=12))
+    clock.now += 60.0
+    bar.trial(trial(150), Standing(151, 200, running=3, failed=2, front_size=12, hypervolume=0.0561234))
+    bar.close()
+    above, below = last_view(stream)
+    assert above.startswith("151/200 evaluations ")
+    assert above.endswith("1 min 0 s, about 49 min 0 s left")  # a minute for one, 49 to go
+    assert below == "3 running, 2 failed, front 12, hypervolume 0.05612"
+    assert max(len(above), len(below)) <= 80
+
+
+def test_the_time_left_runs_down_between_trials_and_keeps_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stream, clock = Terminal(), Still()
+    bar = Bar(stream, clock)
+    bar.trial(Trial(number=0, design="SGC"), Standing(0, 10, seconds_left=40.0))
+    assert last_view(stream)[0].endswith("0.0 s, about 40 s left")
+    clock.now += 15.0
+    deadline = time.monotonic() + 10.0
+    while not last_view(stream)[0].endswith("15 s, about 25 s left"):
+        assert time.monotonic() < deadline, last_view(stream)
+        time.sleep(0.05)
+    bar.close()
+
+
+def test_designs_trained_again_have_a_bar_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    stream, clock = Terminal(), Still()
+    bar = Bar(stream, clock)
+    bar.trial(trial(9), Standing(10, 10))
+    clock.now += 5.0
+    bar.retraining("a/b/c/d", 0, 3)
+    bar.close()
+    above, below = last_view(stream)
+    assert above.startswith("0/3 designs trained again ")
+    assert above.endswith(" 0.0 s")
+    assert below == "a/b/c/d"
 
 
 def test_silence_is_silent(capsys: pytest.CaptureFixture[str]) -> None:
