@@ -116,7 +116,7 @@ def _scores(counts: NDArray[np.int64], names: list[str]) -> Cells:
                 mistaken,
             )
         )
-    titles = ("class", "nodes × seeds", "precision", "recall", "F1", "most often taken for")
+    titles = ("class", "nodes × seeds", "precision", "recall", "F1", "mistaken for")
     return Cells(titles, tuple(rows), frozenset(range(1, 5)))
 
 

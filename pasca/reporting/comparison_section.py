@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from engines.objectives import Objective
 from pasca.comparison import ComparedRun, Comparison
 from pasca.reporting.parts import SERIES, Block, Figure, Section, axis, plot_text
-from pasca.reporting.wording import objective_title, point_text
+from pasca.reporting.wording import objective_title, point_text, short_text
 from pasca.tables import Cells, value_text
 
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "star", "hexagon", "x")
@@ -57,16 +57,24 @@ def _fronts(comparison: Comparison) -> Figure:
             }
         )
     layout = {
-        "xaxis": axis(_title(across), type="log" if _all_positive(comparison, across.name) else "linear"),
-        "yaxis": axis(_title(up), **({"tickformat": ".0%"} if up.unit == "1" else {})),
+        "xaxis": axis(objective_title(across.name), **_scale(comparison, across.name)),
+        "yaxis": axis(objective_title(up.name), **_scale(comparison, up.name)),
         "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom"},
     }
     return Figure("compared-fronts", f"Fronts of {len(comparison.runs)} runs", data, layout, height=380)
 
 
-def _title(objective: Objective) -> str:
-    unit = "" if objective.unit in ("1", "count") else f" ({objective.unit})"
-    return objective_title(objective.name) + unit
+def _scale(comparison: Comparison, name: str) -> dict[str, Any]:
+    """The kind of an axis and its ticks: percent, or values in handy units at 1, 2 and 5 of every decade."""
+    if name == "val_error":
+        return {"tickformat": ".0%"}
+    known = [trial.values[name] for run in comparison.runs for trial in run.front]
+    if not known or min(known) <= 0:
+        return {"exponentformat": "SI"}
+    decades = range(math.floor(math.log10(min(known))) - 1, math.ceil(math.log10(max(known))) + 1)
+    digits = (1,) if len(decades) > 5 else (1, 2, 5)
+    ticks = [digit * 10.0**decade for decade in decades for digit in digits]
+    return {"type": "log", "tickvals": ticks, "ticktext": [short_text(name, tick) for tick in ticks]}
 
 
 def _growth(comparison: Comparison) -> Figure:
@@ -107,10 +115,6 @@ def _axes(comparison: Comparison) -> tuple[Any, Any]:
     return up, next(o for o in comparison.objectives if o is not up)
 
 
-def _all_positive(comparison: Comparison, name: str) -> bool:
-    return all(trial.values[name] > 0 for run in comparison.runs for trial in run.front)
-
-
 def _designs(comparison: Comparison) -> Cells:
     rows = tuple(
         (
@@ -122,5 +126,5 @@ def _designs(comparison: Comparison) -> Cells:
         for run in comparison.runs
         for trial in run.front
     )
-    titles = ("run", "id", "design", *(o.name for o in comparison.objectives))
+    titles = ("run", "id", "design", *(objective_title(o.name) for o in comparison.objectives))
     return Cells(titles, rows, frozenset(range(3, len(titles))))

@@ -26,9 +26,14 @@ def costs_section(found: Gathered) -> Section | None:
     hardware = found.manifest.get("hardware", {})
     texts = (
         "Time to classify all nodes from the raw graph, put together from measured stage times: "
-        f"{hardware.get('processor', 'unknown processor')}, {found.manifest.get('threads') or '?'} thread(s).",
+        f"{hardware.get('processor', 'unknown processor')}, {_threads(found)}.",
     )
     return Section("costs", "What inference costs", "Costs", texts, (_times(shown, costs), _sizes(shown, costs)))
+
+
+def _threads(found: Gathered) -> str:
+    count = found.manifest.get("threads")
+    return "unknown threads" if not count else "one thread" if count == 1 else f"{count} threads"
 
 
 def _times(shown: list[Trial[Any]], costs: RunCosts) -> Block:
@@ -111,7 +116,7 @@ def _sizes(shown: list[Trial[Any]], costs: RunCosts) -> Block:
             layout,
             height=max(200, 90 + 26 * len(shown)),
         ),
-        table=Cells(("id", "design", "peak memory", "parameters", "multiply-accumulates"), rows, frozenset((2, 3, 4))),
+        table=Cells(("id", "design", "peak memory", "parameters", "MACs"), rows, frozenset((2, 3, 4))),
         summary="Memory and size as a table",
         keys=tuple(f"t{trial.number}" for trial in shown),
     )

@@ -92,7 +92,7 @@ window.designs = (() => {
         text: classics.map((classic) => plotText(classic.name)),
         hovertext: classics.map((classic) => hover(classic.name, classic.design, (name) => classic.values[name], x, y)),
         hovertemplate: "%{hovertext}<extra></extra>",
-        textposition: "top center", textfont: { size: 11, color: "var(--muted)" },
+        textposition: labelPlaces(classics, found, x, y), textfont: { size: 11, color: "var(--muted)" },
         marker: { color: "var(--series-2)", size: 9, symbol: "diamond", line: { width: 1, color: "var(--card)" } },
       });
     }
@@ -111,11 +111,45 @@ window.designs = (() => {
     const known = data.values[name].filter(Number.isFinite).sort((one, other) => one - other);
     if (known.length < 8) return null;
     const kept = [known[0], known[Math.floor(0.75 * (known.length - 1))]];
-    kept.push(...data.front.map((place) => data.values[name][place]));
+    for (const [at, place] of data.front.entries()) {
+      const deviation = name === "val_error" ? data.deviations[at] || 0 : 0;
+      kept.push(data.values[name][place] - deviation, data.values[name][place] + deviation);
+    }
     kept.push(...data.classics.map((classic) => classic.values[name]).filter(Number.isFinite));
     const ends = [Math.min(...kept), Math.max(...kept)].map((value) => (log ? Math.log10(value) : value));
     const pad = 0.08 * (ends[1] - ends[0] || 1);
     return [ends[0] - pad, ends[1] + pad];
+  }
+
+  /** Where each classic's name stands beside its point, so that names cover few points and no other names. */
+  function labelPlaces(classics, drawn, x, y) {
+    const [across, up] = [x, y].map((name) => {
+      const { type, range: given } = axisOf(name);
+      const scaled = (value) => (type === "log" ? Math.log10(value) : value);
+      const all = [...data.values[name].filter(Number.isFinite), ...classics.map((classic) => classic.values[name])].map(scaled);
+      const [low, high] = given || [Math.min(...all), Math.max(...all)];
+      return (value) => (scaled(value) - low) / (high - low || 1);
+    });
+    const [wide, tall] = [Math.min(window.innerWidth, 1216) - (window.innerWidth < 900 ? 130 : 480), 400];
+    const at = (one, other) => [across(one) * wide, (1 - up(other)) * tall];
+    const marked = (left, top) => [left - 6, top - 6, left + 6, top + 6];
+    const taken = classics.map((classic) => marked(...at(classic.values[x], classic.values[y])));
+    for (const trace of drawn) trace.x.forEach((value, place) => taken.push(marked(...at(value, trace.y[place]))));
+    return classics.map((classic) => {
+      const [left, top] = at(classic.values[x], classic.values[y]);
+      const width = 6.5 * classic.name.length;
+      const boxes = {
+        "top center": [left - width / 2, top - 22, left + width / 2, top - 7],
+        "bottom center": [left - width / 2, top + 7, left + width / 2, top + 22],
+        "middle right": [left + 8, top - 7, left + 8 + width, top + 7],
+        "middle left": [left - 8 - width, top - 7, left - 8, top + 7],
+      };
+      const worse = ([a, b, c, d]) => (a < 0 || b < 0 || c > wide || d > tall ? 2 : 0)
+        + taken.filter(([e, f, g, h]) => a < g && e < c && b < h && f < d).length;
+      const [place, box] = Object.entries(boxes).sort(([, one], [, other]) => worse(one) - worse(other))[0];
+      taken.push(box, box);  // names on names are worse than names on points
+      return place;
+    });
   }
 
   /** Ticks of a logarithmic axis at 1, 2 and 5 of every decade, or at 1 where there are many; in handy units. */
@@ -162,7 +196,7 @@ window.designs = (() => {
     return {
       data: traces(x, y),
       layout: {
-        height: 460, hovermode: "closest", shapes, xaxis: axisOf(x), yaxis: axisOf(y),
+        height: window.innerWidth < 600 ? 440 : 540, hovermode: "closest", shapes, xaxis: axisOf(x), yaxis: axisOf(y),
         legend: { orientation: "h", y: 1.02, yanchor: "bottom" }, uirevision: `${x} ${y}`,
       },
     };
@@ -196,7 +230,7 @@ window.designs = (() => {
       .filter(([, text]) => text !== "–");
     const tested = classic ? classic.tested : data.tested[at];
     if (tested) {
-      rows.push(["test score", `${(100 * tested[0]).toFixed(1)}${tested[1] === null ? "" : ` ± ${(100 * tested[1]).toFixed(1)}`} %`]);
+      rows.push([`test ${data.metric}`, `${(100 * tested[0]).toFixed(1)}${tested[1] === null ? "" : ` ± ${(100 * tested[1]).toFixed(1)}`} %`]);
     }
     if (!classic) {
       rows.push(["seeds", `${data.seeds[place]}`], ["evaluated in", `${+data.seconds[place].toPrecision(3)} s`]);
@@ -293,6 +327,10 @@ window.designs = (() => {
     box.querySelector("tbody").replaceChildren(...places.map((place) => {
       const row = element("tr", null, columns.map(([, , text], column) => {
         const cell = element("td", text(place));
+        if (column === 1) {
+          cell.className = "design";
+          cell.replaceChildren(...text(place).split(/(?<=\/)(?!-)/).flatMap((part) => [part, element("wbr", null)]));
+        }
         if (column >= 3 && column < 3 + names.length) cell.className = "number";
         return cell;
       }));

@@ -27,7 +27,7 @@ def front_section(found: Gathered) -> Section:
     front = found.front
     blocks = [
         Block(
-            figure=Figure("front", _label(found), (), height=460),
+            figure=Figure("front", _label(found), (), height=440),
             table=designs_table(front.objectives, front.rows or front.nearest, front.metric),
             keys=tuple(f"t{row.id}" for row in (front.rows or front.nearest)),
             marks=marks(front.rows or front.nearest),
@@ -48,22 +48,19 @@ def front_section(found: Gathered) -> Section:
 
 def designs_table(objectives: Sequence[Objective], rows: Sequence[Row], metric: str) -> Cells:
     """Some designs with all that is known of them; values are of the search, test figures of the retraining."""
-    names = dict.fromkeys(objective.name for objective in objectives)
+    names = dict.fromkeys(("val_error", *(objective.name for objective in objectives)))
     names |= {name: None for name in OBJECTIVES if any(name in row.values for row in rows)}
     tested = any(row.test_score for row in rows)
     noted = any(row.note for row in rows)
     titles = ["id", "design", *(objective_title(name) for name in names)]
-    titles += [f"test {METRIC_TITLES.get(metric, metric)}"] if tested else []
+    if tested:  # beside the validation error: what is scrolled out of sight on a narrow screen are costs
+        titles.insert(3, f"test {METRIC_TITLES.get(metric, metric)}")
     cells = []
     for row in rows:
-        line = [str(row.id), row.design]
-        for name in names:
-            value = row.values.get(name)
-            if name == "val_error" and value is not None:
-                line.append(spread_text(Spread(value, row.val_error_std)))
-            else:
-                line.append(short_text(name, value))
+        error = row.values.get("val_error")
+        line = [str(row.id), row.design, spread_text(None if error is None else Spread(error, row.val_error_std))]
         line += [spread_text(row.test_score)] if tested else []
+        line += [short_text(name, row.values.get(name)) for name in names if name != "val_error"]
         cells.append((*line, row.note or "") if noted else tuple(line))
     return Cells((*titles, "") if noted else tuple(titles), tuple(cells), frozenset(range(2, len(titles))))
 
@@ -125,6 +122,7 @@ def front_payload(found: Gathered) -> dict[str, Any]:
                  "tested": None if row.test_score is None else [row.test_score.mean, row.test_score.std]}
                 for row in found.front.classics
             ],
+            "metric": METRIC_TITLES.get(found.front.metric, found.front.metric),
             "bounds": {bound.objective.name: bound.at_most for bound in found.bounds},
             "words": words,
             "run": found.name,
@@ -153,4 +151,6 @@ def _method(trial: Trial[Any]) -> str:
 
 
 def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{_DIGITS}g}")
+    if value is None or value.is_integer():
+        return value if value is None else int(value)
+    return float(f"{value:.{_DIGITS}g}")

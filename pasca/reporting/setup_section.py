@@ -9,7 +9,7 @@ from typing import Any
 from pasca.reporting.gathered import Gathered
 from pasca.reporting.parts import Block, Section
 from pasca.reporting.wording import time_text
-from pasca.tables import Cells
+from pasca.tables import Cells, value_text
 
 
 def setup_section(found: Gathered) -> Section:
@@ -73,8 +73,14 @@ def _classes(data: Mapping[str, Any]) -> Block | None:
 
 
 def _pairs(title: str, values: Mapping[str, Any]) -> Block:
-    rows = tuple((str(name), _text(value)) for name, value in values.items() if value not in (None, "", {}, []))
+    rows = tuple((str(name), _value(name, value)) for name, value in values.items() if value not in (None, "", {}, []))
     return Block(title=title, table=Cells(("", ""), rows) if rows else None, narrow=True)
+
+
+def _value(name: str, value: Any) -> str:
+    """A setting as text, a size in a handy unit."""
+    sized = isinstance(value, int) and name in ("memory", "memory_bytes", "hop_store_limit")
+    return value_text("peak_memory_bytes", value) if sized else _text(value)
 
 
 def _text(value: Any) -> str:

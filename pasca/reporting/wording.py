@@ -13,7 +13,7 @@ OBJECTIVE_TITLES = {
     "val_error": "validation error",
     "inference_seconds": "inference time",
     "parameters": "parameters",
-    "macs": "multiply-accumulates",
+    "macs": "MACs",
     "peak_memory_bytes": "peak memory",
 }
 METRIC_TITLES = {"accuracy": "accuracy", "macro-f1": "macro-F1", "roc-auc": "ROC-AUC"}

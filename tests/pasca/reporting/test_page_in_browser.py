@@ -206,6 +206,34 @@ def test_keys_choose_rows_and_walk_along_the_front(desk: Page) -> None:
     )
 
 
+def test_the_tables_of_designs_show_all_their_columns(desk: Page) -> None:
+    wider = desk.run(
+        "return [...document.querySelectorAll('#front .block > .scroll')].map((box) => box.scrollWidth - box.clientWidth)"
+    )
+    assert len(wider) == 2, "the front and the classics"
+    assert max(wider) <= 0
+
+
+def test_names_of_classics_do_not_cover_one_another(desk: Page) -> None:
+    boxes = desk.run(
+        """
+        return [...document.querySelectorAll("#plot-front .textpoint text")].map((text) => {
+            const { left, top, right, bottom } = text.getBoundingClientRect();
+            return [left, top, right, bottom];
+        });
+        """
+    )
+    assert len(boxes) >= 8
+    # where points lie on one another, so may the names of one pair
+    covering = [
+        (one, other)
+        for place, one in enumerate(boxes)
+        for other in boxes[:place]
+        if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+    ]
+    assert len(covering) <= 1
+
+
 def test_sorting_puts_the_best_first(desk: Page) -> None:
     desk.run("document.getElementById('everything').open = true")
     desk.wait("document.querySelectorAll('#everything thead button').length")
