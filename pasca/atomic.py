@@ -32,6 +32,8 @@ def new_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         StorageError: it could not be written; an earlier file of that name is untouched.
     """
+    if path.is_dir():
+        raise StorageError(f"cannot write {path}: it is a folder; give a file")
     temporary: Path | None = None
     try:
         remove_dead(path)

@@ -111,6 +111,12 @@ def as_model(
     return assemble(_description(trained, graph, recipe, repeats), _weights(trained, repeats))
 
 
+def ensemble_errors(trained: TrainedDesign, graph: Graph, recipe: Recipe) -> tuple[float, float]:
+    """Validation error of the mean probabilities of all repeats, and that of the one that would leave alone."""
+    alone = int(_repeats(trained, None, False)[0])
+    return _val_error(trained, graph, recipe, np.arange(len(trained.seeds))), float(trained.val_errors[alone])
+
+
 def write_design(design: Architecture, path: str | Path) -> Path:
     """Write a design alone as JSON, which `read_design` reads; it can be evaluated on any graph.
 

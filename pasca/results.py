@@ -182,7 +182,8 @@ class Study:
         Args:
             rule, at_most: as in `pick`.
             out: the folder to write; `model-ID` in the run's folder when None.
-            ensemble: export the networks of all seeds instead of the best one by validation.
+            ensemble: export the networks of all seeds, which are averaged, where their validation error together is
+                lower than that of the best one alone; otherwise that one. The model's protocol states both.
             device, threads: in place of the run's.
         Returns:
             The folder.
@@ -191,7 +192,7 @@ class Study:
             StorageError: it could not be written; nothing is left behind.
             TrialFailure: it could not be trained.
         """
-        from pasca.export import export_design
+        from pasca.export import ensemble_errors, export_design
 
         trial = self.pick(rule, at_most)
         folder = self.folder / f"model-{trial.number}" if out is None else Path(out)
@@ -202,8 +203,14 @@ class Study:
         evaluator = self._local_evaluator(device, threads)
         row = trial_row(trial, self.retrained()).as_mapping(evaluator.recipe.metric)
         figures = ("val_error", "inference_seconds", "test_accuracy", "test_score", "retrained_val_error")
+        trained = evaluator.train(trial.design, seeds)
+        errors = {}
+        if ensemble:
+            together, alone = ensemble_errors(trained, evaluator.graph, evaluator.recipe)
+            errors = {"ensemble_val_error": together, "best_network_val_error": alone}
+            ensemble = together < alone
         return export_design(
-            evaluator.train(trial.design, seeds),
+            trained,
             evaluator.graph,
             evaluator.recipe,
             folder,
@@ -217,6 +224,7 @@ class Study:
                 "val_error": "mean over the seeds of the search, which chose by it",
                 "test": "mean and deviation over fresh seeds, measured once after the search",
                 "test_readings": len(self._record.readings()),
+                **errors,
             },
             ensemble=ensemble,
         )

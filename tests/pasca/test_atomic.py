@@ -21,6 +21,12 @@ def test_a_file_is_written_and_replaced(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["a"]
 
 
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="it is a folder; give a file"):
+        write_file(tmp_path, "x")
+    assert os.listdir(tmp_path) == []
+
+
 def test_json_keeps_names_of_any_alphabet(tmp_path: Path) -> None:
     write_json(tmp_path / "a.json", {"name": "Żółw", "number": 0.1})
     assert json.loads((tmp_path / "a.json").read_text(encoding="utf-8")) == {"name": "Żółw", "number": 0.1}

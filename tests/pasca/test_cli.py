@@ -200,6 +200,31 @@ def test_an_exported_design_predicts(capsys: pytest.CaptureFixture[str]) -> None
     assert "exists already" in refused(capsys, "export", "tiny", "--out", "model")
 
 
+@pytest.mark.parametrize(
+    ("together", "networks", "said"), [(0.1, 2, "all were exported"), (0.2, 1, "the best was exp")]
+)
+def test_an_ensemble_leaves_where_it_beats_one_network(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, together: float, networks: int, said: str
+) -> None:
+    monkeypatch.setattr("pasca.export.ensemble_errors", lambda *arguments: (together, 0.2))
+    out = f"ensemble-{networks}"
+    arguments = ("export", "tiny", "--ensemble", "--threads", "1", "--out", out)
+    shown = ok(capsys, *arguments)
+    assert f"validation error of 2 networks together {together:.1%}".replace("%", " %") in shown
+    assert said in shown
+    written = json.loads(Path(out, "model.json").read_text())
+    assert written["repeats"]["count"] == networks
+    assert written["protocol"]["ensemble_val_error"] == together
+    assert written["protocol"]["best_network_val_error"] == 0.2
+    ok(capsys, "predict", out, "digits", "--out", "labels.csv")
+
+
+def test_what_an_export_wrote_is_told_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    told = json.loads(ok(capsys, "export", "tiny", "--out", "told", "--threads", "1", "--json"))
+    assert (told["path"], told["networks"]) == ("told", 1)
+    assert told["val_error"] == json.loads(Path("told/model.json").read_text())["repeats"]["val_error"]
+
+
 def test_a_design_alone_is_exported_and_evaluated(capsys: pytest.CaptureFixture[str]) -> None:
     ok(capsys, "export", "tiny", "--architecture", "--out", "design.json")
     found = json.loads(ok(capsys, "evaluate", "design.json", "--seeds", "1", "--json", *TINY[:6]))
@@ -268,6 +293,7 @@ def test_a_graph_is_described_and_converted(capsys: pytest.CaptureFixture[str]) 
         ("report tiny other", "one run is shown at a time, got other too"),
         ("export tiny --pick 99", "has no finished trial 99"),
         ("export tiny --pick elbow", "unknown pick 'elbow'"),
+        ("export tiny --architecture --ensemble", "--architecture writes no network and --ensemble several"),
         ("predict nothing digits", "nothing"),
         ("evaluate SGCC", "unknown design 'SGCC'; give a classic (MLP, SGC"),
         ("evaluate SGC --seeds 0", "at least 1, got 0"),

@@ -18,9 +18,10 @@ import pytest
 from safetensors.numpy import load_file
 
 import pasca.export
+from engines.evaluation.inference import classify
 from engines.evaluation.recipe import Recipe
 from engines.graph import Graph
-from pasca.export import export_design, read_design, write_design
+from pasca.export import ensemble_errors, export_design, read_design, write_design
 from pasca.model import load_model
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, DesignError, RunError, StorageError
@@ -101,6 +102,18 @@ def test_an_ensemble_holds_every_repeat_and_states_its_own_error(
     weights = load_file(folder / "weights.safetensors")
     for name, tensor in make_trained(DESIGN, named_graph).trained.network.state_dict().items():
         np.testing.assert_array_equal(weights[name], tensor.numpy())
+
+
+def test_the_error_of_an_ensemble_is_set_beside_that_of_its_best_network(
+    make_trained: Callable[..., Any], named_graph: Graph
+) -> None:
+    recipe = Recipe(hidden_width=8)
+    trained = make_trained(DESIGN, named_graph, val_errors=(0.3, 0.2, 0.4))
+    validation = named_graph.split.validation
+    features = trained.normaliser.apply(named_graph.features)
+    members = classify(trained.design, trained.trained.network, named_graph.adjacency, features)
+    wrong = members.mean(axis=0)[validation].argmax(axis=1) != named_graph.labels[validation]
+    assert ensemble_errors(trained, named_graph, recipe) == pytest.approx((wrong.mean(), 0.2))
 
 
 @pytest.mark.parametrize(
