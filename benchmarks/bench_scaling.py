@@ -86,7 +86,10 @@ def clustered_graph(num_nodes: int, num_edges: int, reach: int) -> sparse.csr_ar
     source = rng.integers(0, num_nodes, num_edges)
     target = (source + rng.integers(1, reach + 1, num_edges)) % num_nodes
     both = (np.concatenate((source, target)), np.concatenate((target, source)))
-    return sparse.csr_array((np.ones(2 * num_edges, np.float32), both), shape=(num_nodes, num_nodes))
+    made = sparse.csr_array((np.ones(2 * num_edges, np.float32), both), shape=(num_nodes, num_nodes))
+    # as the matrices of a search are: indices of 64 bits where 32 suffice would slow down one process alone
+    made.indices, made.indptr = made.indices.astype(np.int32), made.indptr.astype(np.int32)
+    return made
 
 
 def slowest(ranks: Communicator, run: Callable[[], Any]) -> float:
@@ -141,6 +144,7 @@ def updates_per_second(ranks: Communicator, consistency: Consistency, kind: str,
 
 def learning(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
     """Validation accuracy (%), mean and standard error over repeats, and bytes sent, of each consistency."""
+    from engines.evaluation.admm import AdmmSettings
     from engines.evaluation.distributed import GroupEvaluator, GroupSettings
     from engines.evaluation.graph_share import CutShare
     from engines.evaluation.recipe import Recipe
@@ -150,15 +154,16 @@ def learning(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]
     graph = load(options.graph)
     design = Architecture.parse(options.design)
     found: dict[str, Any] = {"graph": graph.name, "design": options.design}
-    rules = [Consistency("bsp"), *(Consistency("ssp", s) for s in (1, 4, 16)), Consistency("asp"), Consistency("admm")]
-    evaluator: GroupEvaluator | None = None
-    for rule in rules:
-        settings = GroupSettings(plan="rows", servers=ServerSettings(rule))
-        evaluator = GroupEvaluator(ranks, CutShare(ranks, graph), Recipe(), settings)
+    wanted = {"local_steps": options.local_steps, "penalty": options.penalty}
+    admm = AdmmSettings(**{field: value for field, value in wanted.items() if value is not None})
+    for name in options.rules.split(","):
+        kind, _, staleness = name.partition("-")
+        rule = Consistency(kind, int(staleness or 0))
+        settings = GroupSettings(plan="rows", servers=ServerSettings(rule), admm=admm)
+        evaluator = GroupEvaluator(ranks, CutShare(ranks, graph, options.partition), Recipe(), settings)
         if design.pre_aggregator is not None:
             evaluator.hop(design.pre_aggregator, design.k_pre)
         errors, details = evaluator.evaluate(design, tuple(range(options.repeats)))
-        name = f"ssp {rule.staleness}" if rule.name == "ssp" else rule.name
         found[name] = {
             "accuracy": float(100 * (1 - errors.mean())),
             "standard_error": float(100 * errors.std(ddof=1) / len(errors) ** 0.5),
@@ -184,6 +189,11 @@ def main() -> None:
     one.add_argument("graph")
     one.add_argument("--design", default="augmented^4/mean/mlp-2/-")
     one.add_argument("--repeats", type=int, default=10)
+    # training nodes often come first: in contiguous parts they would all be one rank's
+    one.add_argument("--partition", default="hash")
+    one.add_argument("--rules", default="bsp,ssp-1,ssp-2,ssp-4,ssp-8,asp,admm")
+    one.add_argument("--local-steps", type=int)
+    one.add_argument("--penalty", type=float)
     options = parser.parse_args()
     set_threads(1)
     if options.what == "learning":

@@ -49,6 +49,7 @@ class GroupSettings:
         plan: `rows`, `features`, or `auto`.
         partition: of the nodes: `contiguous`, `hash` or `metis`; None for that of a prepared graph, else contiguous.
         servers: how weights are served.
+        admm: how ranks come to agree, where `servers` says that they train by admm.
         batch_rows: of the global batch; None for all training rows.
         buffer_bytes: working buffers of one rank.
         memory_bytes: what propagation may take on one rank; None for no limit.
@@ -57,6 +58,7 @@ class GroupSettings:
     plan: str = "auto"
     partition: str | None = None
     servers: ServerSettings = field(default_factory=ServerSettings)
+    admm: AdmmSettings = field(default_factory=AdmmSettings)
     batch_rows: int | None = None
     buffer_bytes: int = 256 << 20
     memory_bytes: int | None = None
@@ -182,7 +184,7 @@ class GroupEvaluator:
             if self._settings.batch_rows is not None:
                 raise ConfigError("admm takes full-batch steps; leave the batch size out")
             trained, rounds = train_by_admm(
-                self._communicator, design, self.recipe, train, validation, C, seeds, AdmmSettings()
+                self._communicator, design, self.recipe, train, validation, C, seeds, self._settings.admm
             )
             residuals = [[one.primal, one.dual, one.penalty] for one in rounds]
             return trained, {"admm_residuals": residuals}

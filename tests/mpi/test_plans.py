@@ -47,7 +47,9 @@ def plans(
 
 @pytest.mark.parametrize("aggregator", ["augmented", "ppr0.2", "triangle"])
 @pytest.mark.parametrize("method", PARTITIONS)
-@pytest.mark.parametrize(("N", "E", "W", "buffer_bytes"), [(3, 2, 1, ROOMY), (50, 40, 5, ROOMY), (300, 900, 13, TIGHT)])
+@pytest.mark.parametrize(
+    ("N", "E", "W", "buffer_bytes"), [(3, 2, 1, ROOMY), (50, 40, 5, ROOMY), (300, 900, 13, TIGHT), (90, 200, 36, ROOMY)]
+)
 def test_hops_equal_those_of_one_process(
     ranks: Communicator, N: int, E: int, W: int, method: str, aggregator: str, buffer_bytes: int
 ) -> None:
