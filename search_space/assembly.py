@@ -9,7 +9,7 @@ from torch import nn
 
 from search_space.architecture import Architecture
 from search_space.message_operators import message_operator
-from search_space.transform import Dropout, Transform
+from search_space.transform import Dropout, InputDropout, Transform
 
 
 class Network(nn.Module):
@@ -51,7 +51,7 @@ class Network(nn.Module):
     def forward(
         self,
         prepared: torch.Tensor,
-        input_dropout: Dropout | None = None,
+        input_dropout: InputDropout | None = None,
         hidden_dropout: Dropout | None = None,
     ) -> torch.Tensor:
         """Class scores (S, n, C) before the softmax; dropouts are given while training only."""

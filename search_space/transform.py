@@ -5,13 +5,21 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import nn
 
 Dropout = Callable[[torch.Tensor], torch.Tensor]
 """From (n, W) that all repeats share, or (S, n, W), to (S, n, W)."""
+
+
+class InputDropout(Protocol):
+    """Dropout of the first layer's input, which may leave out what it dropped instead of multiplying by zero."""
+
+    def times(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """(n, in) that all repeats share, or (S, n, in), dropped and then times (S, in, out): (S, n, out)."""
+        ...
 
 
 class Transform(nn.Module):
@@ -46,7 +54,7 @@ class Transform(nn.Module):
             self.biases.append(nn.Parameter(torch.zeros(len(starts), 1, fan_out)))
 
     def forward(
-        self, x: torch.Tensor, input_dropout: Dropout | None = None, hidden_dropout: Dropout | None = None
+        self, x: torch.Tensor, input_dropout: InputDropout | None = None, hidden_dropout: Dropout | None = None
     ) -> torch.Tensor:
         """Class scores before the softmax.
 
@@ -56,10 +64,9 @@ class Transform(nn.Module):
         Returns:
             (S, n, C).
         """
-        h = input_dropout(x) if input_dropout else x
-        last = len(self.weights) - 1
+        h, last = x, len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            y = _times(h, weight) + bias
+            y = (input_dropout.times(h, weight) if input_dropout and layer == 0 else repeat_product(h, weight)) + bias
             if layer < last:
                 y = torch.relu(y)
                 if h.shape[-1] == y.shape[-1] and layer > 0:
@@ -70,7 +77,7 @@ class Transform(nn.Module):
         return h
 
 
-def _times(h: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+def repeat_product(h: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
     """(n, in) or (S, n, in) times (S, in, out)."""
     if h.dim() == 3:
         if h.device.type != "cpu":

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
+
+from engines.evaluation.dropped_product import drop_times
+from search_space.transform import repeat_product
 
 
 class RepeatDropout:
@@ -38,26 +40,16 @@ class RepeatDropout:
         shape = (S, *x.shape[-2:])
         if self._threshold == 0:
             return x.expand(shape)
-        if x.requires_grad or x.device.type != "cpu" or x.dtype != torch.float32:
-            return x * self._mask(shape, x.device)
-        return self._dropped(x.contiguous(), shape)
+        return x * self._mask(shape, x.device)
 
-    def _dropped(self, x: torch.Tensor, shape: tuple[int, ...]) -> torch.Tensor:
-        """The same for data without a gradient, which the joined features are: one compiled pass instead of four."""
-        from engines.evaluation.dropout_kernel import compiled_drop
-
-        drop, dropped = compiled_drop(), torch.empty(shape)
-        for s, generator in enumerate(self._generators):
-            words = _random_words(shape[1] * shape[2], generator, x.device)
-            source = x if x.dim() == 2 else x[s]
-            drop(
-                words.view(torch.uint8).numpy(),
-                np.uint8(self._threshold),
-                source.view(-1).numpy(),
-                np.float32(1.0 / self.keep_probability),
-                dropped[s].view(-1).numpy(),
-            )
-        return dropped
+    def times(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """Drop from (S, n, F), or from (n, F) that all repeats share, and multiply by (S, F, H); gives (S, n, H)."""
+        shared_data = x.dim() == 2 and not x.requires_grad and x.device.type == "cpu" and x.dtype == torch.float32
+        if self._threshold == 0 or not shared_data:
+            return repeat_product(self(x) if self._threshold else x, weight)
+        words = [_random_words(x.numel(), generator, x.device) for generator in self._generators]
+        masks = [of_repeat.view(torch.uint8) for of_repeat in words]
+        return drop_times(x.contiguous(), weight, masks, self._threshold, 1.0 / self.keep_probability)
 
     def _mask(self, shape: tuple[int, ...], device: torch.device) -> torch.Tensor:
         """Float tensor of 0 and 1 / keep_probability."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 
 from engines.evaluation.dropout import RepeatDropout
+from search_space.transform import repeat_product
 
 CHUNK_ROWS = 4096
 """Rows whose masks are drawn at once; a multiple of eight, so that chunks use up whole random words as one does."""
@@ -46,3 +47,7 @@ class RowDropout(RepeatDropout):
             mask = super().__call__(torch.ones(last - first, width))
             masks.append(mask[:, self._places[begin:end] - first])
         return x * torch.cat(masks, dim=1)
+
+    def times(self, x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+        """Drop from (n, F) or (S, n, F) and multiply by (S, F, H); gives (S, n, H)."""
+        return repeat_product(self(x), weight)

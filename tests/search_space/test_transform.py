@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from search_space.transform import Transform, _times
+from search_space.transform import Transform, repeat_product
 
 
 def generators(*seeds: int) -> list[torch.Generator]:
@@ -66,7 +66,7 @@ def test_the_product_of_each_repeat_has_the_gradients_of_a_batched_product() -> 
     h, weight = torch.randn(3, 5, 4, requires_grad=True), torch.randn(3, 4, 2, requires_grad=True)
     factor = torch.randn(3, 5, 2)
     expected = torch.autograd.grad((torch.bmm(h, weight) * factor).sum(), (h, weight))
-    found = torch.autograd.grad((_times(h, weight) * factor).sum(), (h, weight))
+    found = torch.autograd.grad((repeat_product(h, weight) * factor).sum(), (h, weight))
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)
-    torch.testing.assert_close(_times(h, weight), torch.bmm(h, weight))
+    torch.testing.assert_close(repeat_product(h, weight), torch.bmm(h, weight))
