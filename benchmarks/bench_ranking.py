@@ -51,7 +51,7 @@ def main() -> None:
             continue
         found = {}
         for name, recipe, seeds in (("few", default, FEW), ("many", full, MANY)):
-            evaluator.recipe = recipe
+            evaluator.use_recipe(recipe)
             found[name] = evaluator.train(design, seeds).val_errors.tolist()
         known[str(design)] = {"design": str(design), **found}
         with path.open("a", encoding="utf-8") as file:

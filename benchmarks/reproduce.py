@@ -76,7 +76,7 @@ class Bench:
         if recipe.normalise not in self._by_normalisation:
             self._by_normalisation[recipe.normalise] = LocalEvaluator(self.graph, recipe=recipe, threads=self.threads)
         evaluator = self._by_normalisation[recipe.normalise]
-        evaluator.recipe = recipe
+        evaluator.use_recipe(recipe)
         return evaluator
 
 

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.abc import InspectLoader
 from importlib.util import find_spec
 from typing import Literal
@@ -89,20 +89,20 @@ class LocalEvaluator:
         trainings_at_once: int = 1,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.recipe = recipe or Recipe()
-        check_metric(graph, self.recipe.metric)
+        recipe = recipe or Recipe()
+        check_metric(graph, recipe.metric)
         self.graph = graph
         self.threads = set_threads(threads)
         self.device = _device(device)
         self.memory_bytes = memory_bytes if memory_bytes is not None else free_memory_bytes() // 2
         _check_memory(graph, self.memory_bytes)
-        self.normaliser = Normaliser.fit(self.recipe.normalise, graph.features)
+        self.normaliser = Normaliser.fit(recipe.normalise, graph.features)
         self.sizes = Sizes(
-            graph.num_nodes, graph.num_features, graph.num_classes, self.recipe.hidden_width, int(graph.adjacency.nnz)
+            graph.num_nodes, graph.num_features, graph.num_classes, recipe.hidden_width, int(graph.adjacency.nnz)
         )
         features = self.normaliser.apply(graph.features)
         self.hop_storage = storage = hop_storage or HopStorage()
-        self.hop_section = None if storage.store is None else hop_section(graph, self.recipe)
+        self.hop_section = None if storage.store is None else hop_section(graph, recipe)
         self._section = storage.store.section(self.hop_section) if storage.store and self.hop_section else None
         self.hops = HopCache(
             lambda key: graph_operator(key).matrix(graph.adjacency),
@@ -116,16 +116,35 @@ class LocalEvaluator:
             graph.labels,
             graph.split,
             self.sizes,
-            self.recipe,
+            recipe,
             self.normaliser,
             training_bytes // 2 // trainings_at_once,
         )
         self._trainer = DesignTrainer(self.task, self.hops, self.device, clock)
-        key = stage_key(graph, self.recipe.hidden_width, self.recipe.normalise, self.threads)
+        key = stage_key(graph, recipe.hidden_width, recipe.normalise, self.threads)
         self._shared = threading.RLock()
         self._timer = StageTimer(
-            graph, self.recipe.hidden_width, self.recipe.normalise, stage_times or StageTimes(key), clock
+            graph, recipe.hidden_width, recipe.normalise, stage_times or StageTimes(key), clock
         )
+
+    @property
+    def recipe(self) -> Recipe:
+        """How designs are trained."""
+        return self.task.recipe
+
+    def use_recipe(self, recipe: Recipe) -> None:
+        """Train by another recipe from now on, with the hops and stage times that are there.
+
+        Raises:
+            ConfigError: it differs in `normalise` or `hidden_width`, to which these belong, or its metric does not suit
+                the labels.
+        """
+        for name in ("normalise", "hidden_width"):
+            old, new = getattr(self.recipe, name), getattr(recipe, name)
+            if new != old:
+                raise ConfigError(f"this evaluator was made for {name} {old!r}, got {new!r}; make another one")
+        check_metric(self.graph, recipe.metric)
+        self.task = self._trainer.task = replace(self.task, recipe=recipe)
 
     @property
     def stage_times(self) -> StageTimes:

@@ -59,6 +59,21 @@ def test_an_outcome_has_every_objective_and_a_variance(evaluator: LocalEvaluator
     assert outcome.values["val_error"] < 0.3, "neighbours of a node share its class"
 
 
+def test_another_recipe_trains_otherwise_on_the_same_hops(evaluator: LocalEvaluator) -> None:
+    design = Architecture.parse("augmented^2/mean/mlp-2/-")
+    evaluator.train(design, [1])
+    made = evaluator.hops.num_steps
+    evaluator.use_recipe(replace(FAST, max_epochs=7, evaluate_every=2))
+    trained = evaluator.train(design, [1])
+    assert evaluator.recipe.max_epochs == trained.details["num_epochs"] == 7
+    alone = LocalEvaluator(communities(), recipe=evaluator.recipe, threads=1).train(design, [1])
+    assert trained.details["curve"] == alone.details["curve"]
+    assert evaluator.hops.num_steps == made
+    with pytest.raises(ConfigError, match="made for normalise 'none', got 'row'"):
+        evaluator.use_recipe(replace(FAST, normalise="row"))
+    assert evaluator.recipe.normalise == "none"
+
+
 def test_known_objectives_agree_with_the_table_of_the_space(evaluator: LocalEvaluator) -> None:
     space = SearchSpace.paper(k_pre=range(3), k_trans=[1, 2], k_post=[0, 2])
     table = evaluator.known(space)
