@@ -6,7 +6,7 @@ import csv
 import io
 from typing import TYPE_CHECKING
 
-from pasca.fronts import Front, Row
+from pasca.fronts import Front, Row, whole
 
 if TYPE_CHECKING:
     from pasca.comparison import Comparison
@@ -61,7 +61,7 @@ def _cells(row: Row, names: list[str]) -> list[object]:
     return [
         row.id,
         row.design,
-        *(row.values.get(name) for name in names),
+        *(whole(row.values.get(name)) for name in names),
         row.val_error_std,
         row.num_seeds,
         *((again.mean, again.std) if again else (None, None)),

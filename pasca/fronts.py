@@ -76,7 +76,7 @@ class Row:
             "val_error": self.values.get("val_error"),
             "val_error_std": self.val_error_std,
             "inference_seconds": self.values.get("inference_seconds"),
-            **{name: value for name, value in self.values.items() if name not in ("val_error", "inference_seconds")},
+            **{name: whole(v) for name, v in self.values.items() if name not in ("val_error", "inference_seconds")},
             "test_accuracy": score if metric == "accuracy" else None,
             "test_score": score,
             "retrained_val_error": _spread(self.retrained_val_error),
@@ -240,6 +240,11 @@ def counts(history: History[Any]) -> dict[str, int]:
     from engines.trial import Status
 
     return {status.value: len(history.with_status(status)) for status in Status}
+
+
+def whole(value: float | None) -> float | int | None:
+    """A count as an integer, so that it is written without a point; other numbers as they are."""
+    return int(value) if value is not None and value.is_integer() else value
 
 
 def _spread(spread: Spread | None) -> dict[str, float | None] | None:

@@ -130,6 +130,13 @@ def test_blocks_and_commands_are_found() -> None:
     assert (file.title, file.code) == ("x.toml", "a = 1\n")
 
 
+def test_the_reference_covers_every_public_name() -> None:
+    import pasca
+
+    reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name in pasca.__all__ if not re.search(rf"\b{name}\b", reference)] == []
+
+
 def test_links_between_pages_lead_somewhere() -> None:
     for path in FILES:
         for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", path.read_text(encoding="utf-8")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -44,10 +45,13 @@ def classifier(**parameters: Any) -> PascaClassifier:
 @pytest.mark.parametrize(
     "check",
     [
+        estimator_checks.check_do_not_raise_errors_in_init_or_set_params,
         estimator_checks.check_estimator_cloneable,
         estimator_checks.check_estimator_repr,
         estimator_checks.check_estimator_tags_renamed,
+        estimator_checks.check_estimators_unfitted,
         estimator_checks.check_get_params_invariance,
+        estimator_checks.check_mixin_order,
         estimator_checks.check_no_attributes_set_in_init,
         estimator_checks.check_set_params,
         estimator_checks.check_valid_tag_types,
@@ -94,6 +98,12 @@ def test_an_exported_classifier_predicts_the_same(communities: Graph, tmp_path: 
     model = load_model(estimator.export(tmp_path / "model"))
     np.testing.assert_array_equal(model.predict(communities).probabilities, estimator.predict_proba(communities))
     assert model.description["protocol"]["test labels"] == "not read"
+
+
+def test_a_pickled_classifier_predicts_the_same(communities: Graph) -> None:
+    estimator = classifier().fit(communities)
+    again = pickle.loads(pickle.dumps(estimator))
+    np.testing.assert_array_equal(again.predict_proba(communities), estimator.predict_proba(communities))
 
 
 def test_the_same_random_state_gives_the_same_model(communities: Graph) -> None:

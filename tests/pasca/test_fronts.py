@@ -118,6 +118,12 @@ def test_the_data_of_a_front_is_json_with_the_promised_keys() -> None:
     assert data["hypervolume"] == pytest.approx(2.625)
 
 
+def test_counts_are_written_as_whole_numbers() -> None:
+    row = front_of(history()).as_mapping()["front"][0]
+    assert json.dumps(row["parameters"]) == "1000"
+    assert json.dumps(row["val_error"]) == "0.25"
+
+
 def test_scores_of_another_metric_are_not_called_accuracy() -> None:
     again = {"A": Retrained("A", (7, 8), (0.1, 0.2), (0.75, 0.85))}
     found = front_of(history(), retrained=again, metric="roc-auc")
