@@ -1,8 +1,9 @@
-"""Several ranks against one: propagation, a search, consistencies under pauses, and what each consistency learns.
+"""Several ranks against one: propagation, its memory, consistencies under pauses, and what each consistency learns.
 
 Start it under mpiexec, with one thread a rank; rank 0 prints one JSON line.
 
     mpiexec -n 2 python benchmarks/bench_scaling.py propagation --nodes 1000000 --edges 20000000 --features 100 --hops 3
+    mpiexec -n 2 python benchmarks/bench_scaling.py memory --nodes 300000 --edges 3000000
     mpiexec -n 4 python benchmarks/bench_scaling.py pauses --clocks 500
     mpiexec -n 4 python benchmarks/bench_scaling.py learning PATH_OF_A_GRAPH --repeats 10
 
@@ -20,6 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from engines.evaluation.clocks import Consistency
@@ -28,12 +30,12 @@ from engines.evaluation.feature_slices import FeatureSlices
 from engines.evaluation.mpi import world
 from engines.evaluation.parameter_server import ParameterServer, ServerSettings
 from engines.evaluation.partition import make_partition, partition_report
-from engines.evaluation.plan_model import Layout, Rates, estimate
+from engines.evaluation.plan_model import ENTRY_COLUMNS, Layout, Rates, estimate
 from engines.evaluation.plans import Ownership, PropagationPlan
 from engines.evaluation.propagation import propagate, set_threads
 from engines.evaluation.row_blocks import RowBlock, RowBlocks
 
-RUNS = 3
+RUNS = 5
 USUAL, SLOW_TIMES, SLOW_SHARE = 0.004, 4, 0.1
 
 
@@ -51,7 +53,7 @@ def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, A
     ownership = Ownership.of(partition, adjacency, ranks.rank)
     start = x[ownership.nodes]
     found: dict[str, Any] = {"alone_seconds": alone, "halo_rows": sum(report.halo), "imbalance": report.imbalance}
-    rates = Rates(adjacency.nnz * F * K / alone, options.wire_bytes)
+    rates = Rates(adjacency.nnz * (F + ENTRY_COLUMNS) * K / alone, options.wire_bytes)
     made: list[PropagationPlan] = [
         RowBlocks(
             ranks,
@@ -78,6 +80,63 @@ def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, A
         }
     found["peak_bytes_of_a_rank"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return found
+
+
+def memory(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
+    """Peak memory of the rank with most of it while it propagates, beside the byte model; for two sizes of buffers.
+
+    What a rank holds before it reads the graph is left out, and so is the whole graph, which is let go before the hops.
+    """
+    F, K = options.features, options.hops
+    propagate(sparse.csr_array(np.ones((1, 1), np.float32)), np.ones((1, 1), np.float32), 1)  # loads the compiler
+    found: dict[str, Any] = {}
+    for plan in ("rows", "features"):
+        for buffer_bytes in (256 << 20, options.buffers << 20):
+            before = resident_bytes("VmRSS")
+            walking, start, layout = cut(ranks, options, plan, buffer_bytes)
+            with open("/proc/self/clear_refs", "w", encoding="ascii") as reset:
+                reset.write("5")  # the highest figure starts anew
+            hops = walking.walk("augmented", start, 0.0).steps(K)
+            peak = resident_bytes("VmHWM") - before
+            stored = start.nbytes + sum(hop.nbytes for hop in hops)
+            everybody = np.stack(ranks.gather(np.array([peak, stored])))
+            model = estimate(plan, layout, F, K, Rates(1e9, 1e9), buffer_bytes)
+            found[f"{plan}, buffers of {buffer_bytes >> 20} MiB"] = {
+                "peak_bytes": int(everybody[:, 0].max()),
+                "planned_bytes": model.memory_bytes,
+                "peak_over_plan": float(everybody[:, 0].max() / model.memory_bytes),
+                "stored_hop_bytes": int(everybody[:, 1].max()),
+                "planned_hop_bytes": model.hop_bytes,
+            }
+            del walking, start, hops
+    return found
+
+
+def cut(
+    ranks: Communicator, options: argparse.Namespace, name: str, buffer_bytes: int
+) -> tuple[PropagationPlan, NDArray[np.float32], Layout]:
+    """A plan with this rank's share of a graph, and features for it; the whole graph is let go."""
+    adjacency = clustered_graph(options.nodes, options.edges, options.reach)
+    matrix = sparse.csr_array(
+        (np.full(adjacency.nnz, 0.1, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape
+    )
+    partition = make_partition(options.partition, adjacency, ranks.size)
+    layout = Layout.counted(partition_report(partition, adjacency))
+    ownership = Ownership.of(partition, adjacency, ranks.rank)
+    plan: PropagationPlan
+    if name == "rows":
+        block = RowBlock.of(matrix, ownership, partition.owner, ranks.rank, ranks.size)
+        plan = RowBlocks(ranks, ownership, lambda key: block, buffer_bytes)
+    else:
+        plan = FeatureSlices(ranks, ownership, lambda key: matrix, buffer_bytes)
+    start = np.random.default_rng(ranks.rank).standard_normal((ownership.nodes.size, options.features), np.float32)
+    return plan, start, layout
+
+
+def resident_bytes(field: str) -> int:
+    """`VmRSS` or `VmHWM` of this process: what it has in memory, and the most it had."""
+    with open("/proc/self/status", encoding="ascii") as lines:
+        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(f"{field}:"))
 
 
 def clustered_graph(num_nodes: int, num_edges: int, reach: int) -> sparse.csr_array:
@@ -178,11 +237,14 @@ def main() -> None:
     """Run one benchmark on all ranks."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="what", required=True)
-    one = commands.add_parser("propagation")
+    both = [commands.add_parser("propagation"), commands.add_parser("memory")]
     for name, usual in (("nodes", 1_000_000), ("edges", 20_000_000), ("features", 100), ("hops", 3), ("reach", 5000)):
-        one.add_argument(f"--{name}", type=int, default=usual)
-    one.add_argument("--partition", default="contiguous")
-    one.add_argument("--wire-bytes", type=float, default=2e9)
+        for one in both:
+            one.add_argument(f"--{name}", type=int, default=usual)
+    for one in both:
+        one.add_argument("--partition", default="contiguous")
+    both[0].add_argument("--wire-bytes", type=float, default=2e9)
+    both[1].add_argument("--buffers", type=int, default=16)
     one = commands.add_parser("pauses")
     one.add_argument("--clocks", type=int, default=500)
     one = commands.add_parser("learning")
@@ -202,7 +264,9 @@ def main() -> None:
         torch.set_num_threads(1)
     ranks = world()
     with failures_end_the_job(ranks):
-        found = {"propagation": propagation, "pauses": pauses, "learning": learning}[options.what](ranks, options)
+        found = {"propagation": propagation, "memory": memory, "pauses": pauses, "learning": learning}[options.what](
+            ranks, options
+        )
     if ranks.rank == 0:
         print(json.dumps({"benchmark": f"scaling/{options.what}", "ranks": ranks.size, **vars(options), **found}))
 

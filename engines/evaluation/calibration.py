@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from engines.evaluation.plan_model import Rates
+from engines.evaluation.plan_model import ENTRY_COLUMNS, Rates
 from engines.evaluation.propagation import propagate_step
 
 USUAL_WIRE_BYTES = 1e9
@@ -37,4 +37,4 @@ def calibrate(wire_bytes: float | None = None, clock: Callable[[], float] = time
         began = clock()
         propagate_step(matrix, x, out=out, threads=1)
         spans.append(clock() - began)
-    return Rates(indices.size * WIDTH / float(np.median(spans)), wire_bytes or USUAL_WIRE_BYTES)
+    return Rates(indices.size * (WIDTH + ENTRY_COLUMNS) / float(np.median(spans)), wire_bytes or USUAL_WIRE_BYTES)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engines.evaluation.feature_slices import column_share
+from engines.evaluation.feature_slices import TILE_BYTES, TILES_UNDER_WAY, column_share
 from engines.evaluation.partition import PartitionReport, expected_halo
 from search_space.errors import ConfigError
 
@@ -16,6 +16,8 @@ PLANS = ("auto", "rows", "features")
 FLOAT_BYTES = 4
 ENTRY_BYTES = 8
 """A stored matrix entry: a float32 value and an int32 column."""
+ENTRY_COLUMNS = 24
+"""Columns that would take as long as what an entry takes at any width: its index, and lines of memory read in part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ class Rates:
     """What the machines do in a second.
 
     Attributes:
-        multiply_adds: of the propagation kernel, per rank.
+        multiply_adds: of the propagation kernel, per rank, `ENTRY_COLUMNS` counted for each entry besides its columns.
         wire_bytes: that one rank can send while it receives as many.
     """
 
@@ -115,15 +117,15 @@ def estimate(plan: str, layout: Layout, width: int, num_hops: int, rates: Rates,
         matrix = layout.largest_entries * ENTRY_BYTES + layout.largest_nodes * FLOAT_BYTES
         # sends, near rows and halo rows of two tiles, and the result of the boundary rows
         tile = FLOAT_BYTES * width * (4 * layout.largest_halo + 2 * layout.largest_nodes)
-        compute = layout.largest_entries * width * num_hops
+        compute = layout.largest_entries * (width + ENTRY_COLUMNS) * num_hops
         busiest = layout.largest_halo * width * FLOAT_BYTES * num_hops
     else:
         share = -(-width // P)
         wire = slice_bytes(layout, width) * (num_hops + 1)
         matrix = layout.num_entries * ENTRY_BYTES + N * FLOAT_BYTES
-        hops += N * share * FLOAT_BYTES * (num_hops + 1)
-        tile = FLOAT_BYTES * (layout.largest_nodes * width + N * share)
-        compute = layout.num_entries * share * num_hops
+        hops += 3 * N * share * FLOAT_BYTES  # columns of two hops, and of the start that steps may go back to
+        tile = min(FLOAT_BYTES * (layout.largest_nodes * width + N * share), TILES_UNDER_WAY * TILE_BYTES)
+        compute = layout.num_entries * (share + ENTRY_COLUMNS) * num_hops
         busiest = (N - N // P) * share * FLOAT_BYTES * (num_hops + 1)
     return Estimate(
         plan,

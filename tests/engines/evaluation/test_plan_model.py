@@ -30,6 +30,18 @@ def test_feature_slices_send_the_start_and_each_hop_but_what_stays() -> None:
     assert estimate("features", PATH_LAYOUT, 4, 3, RATES, 1 << 20).wire_bytes == 40 * 4
 
 
+def test_a_slice_costs_what_an_entry_takes_at_any_width() -> None:
+    # 13 entries for half of 10 columns on every rank, or 8 entries for all of them on the larger one
+    rows, slices = (estimate(plan, PATH_LAYOUT, 10, 3, RATES, 1 << 20).compute_seconds for plan in ("rows", "features"))
+    assert slices == pytest.approx(13 * (5 + 24) * 3 / 1e9)
+    assert rows == pytest.approx(8 * (10 + 24) * 3 / 1e9)
+
+
+def test_slices_hold_the_columns_of_two_hops_and_of_the_start() -> None:
+    matrix, rows, columns, tile = 13 * 8 + 5 * 4, 3 * 4 * 4 * 4, 3 * 5 * 2 * 4, 4 * (3 * 4 + 5 * 2)
+    assert estimate("features", PATH_LAYOUT, 4, 3, RATES, 1 << 20).memory_bytes == matrix + rows + columns + tile
+
+
 def test_one_rank_sends_nothing() -> None:
     alone = Layout.expected(100, 400, 1)
     for plan in ("rows", "features"):
