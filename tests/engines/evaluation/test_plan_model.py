@@ -74,10 +74,11 @@ def test_a_graph_with_few_cut_edges_is_propagated_in_row_blocks() -> None:
     assert choose_plan("auto", PATH_LAYOUT, 10, 3, RATES, buffer_bytes=1 << 20).plan == "rows"
 
 
-def test_a_dense_graph_is_propagated_in_feature_slices() -> None:
-    # every rank reads every row: rows cost (P - 1) N F a hop, slices (P - 1) / P of N F
-    dense = Layout(1000, 100_000, 4, 3000, 250, 25_000, 750)
-    assert choose_plan("auto", dense, 64, 3, RATES, buffer_bytes=1 << 20).plan == "features"
+def test_a_slow_network_takes_feature_slices_where_every_rank_reads_every_row() -> None:
+    # rows cost (P - 1) N F a hop, slices (P - 1) / P of N F
+    scattered = Layout(1000, 10_000, 4, 3000, 250, 2500, 750)
+    slow = Rates(multiply_adds=1e9, wire_bytes=1e8)
+    assert choose_plan("auto", scattered, 64, 3, slow, buffer_bytes=1 << 20).plan == "features"
 
 
 def test_auto_takes_what_fits_rather_than_what_is_fast() -> None:
