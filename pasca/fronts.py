@@ -119,6 +119,11 @@ class Front:
     retraining_seeds: int = 0
     ending: str = ""
 
+    @property
+    def best(self) -> dict[str, Row]:
+        """The row with the smallest value of each objective, by the objective's name; empty without rows."""
+        return {o.name: min(self.rows, key=lambda row: row.values[o.name]) for o in self.objectives if self.rows}
+
     def as_mapping(self) -> dict[str, Any]:
         """JSON types: what `--json` prints."""
         content: dict[str, Any] = plain(
@@ -129,6 +134,7 @@ class Front:
                 "nearest": [row.as_mapping(self.metric) for row in self.nearest],
                 "classics": [row.as_mapping(self.metric) for row in self.classics],
                 "knee": next((row.id for row in self.rows if row.knee), None),
+                "best": {name: row.id for name, row in self.best.items()},
                 "objectives": [o.name for o in self.objectives],
                 "at_most": {bound.objective.name: bound.at_most for bound in self.bounds},
                 "metric": self.metric,

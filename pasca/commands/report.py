@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -28,6 +29,7 @@ def report(
 ) -> Answer:
     """Write a run, finished or not, as one HTML page that needs no network: front, effects, costs, curves, classes."""
     from pasca.commands.front import opened
+    from pasca.progress import Lines
     from pasca.reporting import follow_report, write_report
     from pasca.results import Study
 
@@ -35,7 +37,13 @@ def report(
     bounds = at_most or []
     if live:
         try:
-            for page in follow_report(run, out, every=every, pick=pick, at_most=bounds, others=others):
+            pages = follow_report(run, out, every=every, pick=pick, at_most=bounds, others=others)
+            written = next(pages)
+            Lines(sys.stderr).note(
+                f"open {written.absolute().as_uri()}; it is written anew every {every} s until the run ends, "
+                "Ctrl-C stops that"
+            )
+            for page in pages:
                 written = page
         except KeyboardInterrupt:
             raise Stopped("stopped following; the page stays as it was written last", 130) from None

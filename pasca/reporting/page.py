@@ -136,11 +136,8 @@ def tiles(found: Gathered) -> list[tuple[str, str, str]]:
         ),
         ("designs on the front", f"{len(front.rows)}", "none keeps the bounds" if front.nearest else ""),
     ]
-    for objective in found.objectives:
-        best = min(front.rows, key=lambda row: row.values[objective.name], default=None)
-        if best is not None:
-            value = value_text(objective.name, best.values[objective.name])
-            shown.append((f"best {objective_title(objective.name)}", value, f"design {best.id}"))
+    for name, best in front.best.items():
+        shown.append((f"best {objective_title(name)}", value_text(name, best.values[name]), f"design {best.id}"))
     knee = next((row for row in front.rows if row.knee), None)
     if knee is not None:
         values = ", ".join(value_text(objective.name, knee.values[objective.name]) for objective in found.objectives)

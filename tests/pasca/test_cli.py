@@ -163,6 +163,14 @@ def test_runs_are_compared_whichever_way_they_are_listed(capsys: pytest.CaptureF
     ok(capsys, "report", "tiny", "--compare", "b", "c", "--out", "compared.html")
 
 
+def test_whoever_follows_a_run_is_told_at_once_where_the_page_is(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = run(capsys, "report", "tiny", "--live", "--out", "live.html")
+    assert code == 0
+    page = Path("live.html").absolute()
+    assert f"open {page.as_uri()}; it is written anew every 10 s" in err
+    assert f"wrote {page}" in out
+
+
 def test_a_bound_that_no_design_meets_is_said_and_its_export_refused(capsys: pytest.CaptureFixture[str]) -> None:
     out = ok(capsys, "front", "tiny", "--at-most", "inference_seconds=1ns")
     assert "no design meets the bound" in out

@@ -84,6 +84,14 @@ def test_one_row_is_the_knee() -> None:
     assert found.as_mapping()["knee"] == next(row.id for row in found.rows if row.knee)
 
 
+def test_the_best_of_each_objective_is_named() -> None:
+    found = front_of(history())
+    assert {name: row.design for name, row in found.best.items()} == {"val_error": "B", "inference_seconds": "F"}
+    assert "best: val_error 10.0 % (1), inference_seconds 2.9 s (5)" in front_text(found)
+    assert found.as_mapping()["best"] == {"val_error": 1, "inference_seconds": 5}
+    assert front_of(history(), "inference_seconds=1ns").as_mapping()["best"] == {}
+
+
 def test_the_deviation_over_seeds_is_not_that_of_the_mean() -> None:
     # three seeds with a variance of 0.0003 of their mean: over seeds it is 3 * 0.0003
     assert front_of(history()).rows[0].val_error_std == pytest.approx(np.sqrt(0.0009))
