@@ -31,11 +31,10 @@ from engines.evaluation.mpi import world
 from engines.evaluation.parameter_server import ParameterServer, ServerSettings
 from engines.evaluation.partition import make_partition, partition_report
 from engines.evaluation.plan_model import ENTRY_COLUMNS, Layout, Rates, estimate
-from engines.evaluation.plans import Ownership, PropagationPlan
+from engines.evaluation.plans import USUAL_BUFFER_BYTES, Ownership, PropagationPlan
 from engines.evaluation.propagation import propagate, set_threads
 from engines.evaluation.row_blocks import RowBlock, RowBlocks
 
-RUNS = 5
 USUAL, SLOW_TIMES, SLOW_SHARE = 0.004, 4, 0.1
 
 
@@ -47,7 +46,7 @@ def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, A
         (np.full(adjacency.nnz, 0.1, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape
     )
     x = np.random.default_rng(1).standard_normal((N, F), dtype=np.float32)
-    alone = slowest(ranks, lambda: propagate(matrix, x, K) if ranks.rank == 0 else None)
+    alone = slowest(ranks, options.runs, lambda: propagate(matrix, x, K) if ranks.rank == 0 else None)
     partition = make_partition(options.partition, adjacency, ranks.size)
     report = partition_report(partition, adjacency)
     ownership = Ownership.of(partition, adjacency, ranks.rank)
@@ -65,17 +64,17 @@ def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, A
     for plan in made:
         predicted = plan.predicted_bytes("augmented", F, K)
         before = ranks.traffic.copy()
-        seconds = slowest(ranks, lambda plan=plan: plan.walk("augmented", start, 0.0).steps(K))  # type: ignore[misc]
+        seconds = slowest(ranks, options.runs, lambda plan=plan: plan.walk("augmented", start, 0.0).steps(K))  # type: ignore[misc]
         moved = ranks.traffic.since(before)
-        sent = int(ranks.sum(np.array([moved.sent_bytes]))[0]) // RUNS
-        model = estimate(plan.name, Layout.counted(report), F, K, rates, 256 << 20)
+        sent = int(ranks.sum(np.array([moved.sent_bytes]))[0]) // options.runs
+        model = estimate(plan.name, Layout.counted(report), F, K, rates, USUAL_BUFFER_BYTES)
         found[f"plan_{plan.name}"] = {
             "seconds": seconds,
             "times_faster": alone / seconds,
             "sent_bytes": sent,
             "predicted_bytes": predicted,
             "model_seconds": model.seconds,
-            "waiting_share": moved.wait_seconds / RUNS / seconds,
+            "waiting_share": moved.wait_seconds / options.runs / seconds,
             "hop_bytes_of_a_rank": int(start.nbytes) * (K + 1),
         }
     found["peak_bytes_of_a_rank"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
@@ -91,7 +90,7 @@ def memory(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
     propagate(sparse.csr_array(np.ones((1, 1), np.float32)), np.ones((1, 1), np.float32), 1)  # loads the compiler
     found: dict[str, Any] = {}
     for plan in ("rows", "features"):
-        for buffer_bytes in (256 << 20, options.buffers << 20):
+        for buffer_bytes in (USUAL_BUFFER_BYTES, options.buffers << 20):
             before = resident_bytes("VmRSS")
             walking, start, layout = cut(ranks, options, plan, buffer_bytes)
             with open("/proc/self/clear_refs", "w", encoding="ascii") as reset:
@@ -151,10 +150,10 @@ def clustered_graph(num_nodes: int, num_edges: int, reach: int) -> sparse.csr_ar
     return made
 
 
-def slowest(ranks: Communicator, run: Callable[[], Any]) -> float:
-    """Seconds of the slowest rank, the shortest of a few runs."""
+def slowest(ranks: Communicator, runs: int, run: Callable[[], Any]) -> float:
+    """Seconds of the slowest rank, the shortest of so many runs."""
     spans = []
-    for _ in range(RUNS):
+    for _ in range(runs):
         ranks.barrier()
         began = time.perf_counter()
         run()
@@ -243,6 +242,7 @@ def main() -> None:
             one.add_argument(f"--{name}", type=int, default=usual)
     for one in both:
         one.add_argument("--partition", default="contiguous")
+    both[0].add_argument("--runs", type=int, default=5)
     both[0].add_argument("--wire-bytes", type=float, default=2e9)
     both[1].add_argument("--buffers", type=int, default=16)
     one = commands.add_parser("pauses")

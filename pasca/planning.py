@@ -10,9 +10,6 @@ from pasca.quantities import seconds_text
 from pasca.tables import Cells
 from search_space.errors import ConfigError
 
-BUFFER_BYTES = 256 << 20
-"""Working buffers of a rank, unless an eighth of its memory is less."""
-
 
 def plan_ranks(
     data: str | None,
@@ -44,6 +41,7 @@ def plan_ranks(
     from engines.evaluation.calibration import USUAL_WIRE_BYTES, calibrate
     from engines.evaluation.partition import make_partition, partition_report
     from engines.evaluation.plan_model import Layout, Rates, estimate
+    from engines.evaluation.plans import buffer_bytes_of
 
     counts = _counts(ranks)
     given = [name for name, value in sizes.items() if value is not None]
@@ -69,7 +67,7 @@ def plan_ranks(
         name, N, E, F = "a graph with random edges", *(int(sizes[key] or 0) for key in ("nodes", "edges", "features"))
         layouts = {count: Layout.expected(N, E, count) for count in counts}
     rates = calibrate(wire_bytes) if multiply_adds is None else Rates(multiply_adds, wire_bytes or USUAL_WIRE_BYTES)
-    buffers = BUFFER_BYTES if memory_bytes is None else min(BUFFER_BYTES, max(memory_bytes // 8, 1 << 20))
+    buffers = buffer_bytes_of(memory_bytes)
     entries = []
     for count in counts:
         for plan in ("rows", "features"):

@@ -164,6 +164,7 @@ def group_settings(config: RunConfig) -> Any:
     from engines.evaluation.parameter_server import ServerSettings
     from engines.evaluation.partition import PARTITIONS
     from engines.evaluation.plan_model import PLANS
+    from engines.evaluation.plans import buffer_bytes_of
 
     for name, legal in (("plan", PLANS), ("partition", PARTITIONS)):
         if name in table and table[name] not in legal:
@@ -177,7 +178,7 @@ def group_settings(config: RunConfig) -> Any:
         servers=ServerSettings(consistency, _count(table, "servers", 1, 1), compression),
         batch_rows=None if table.get("batch_rows") is None else _count(table, "batch_rows", 1, 1),
         memory_bytes=config.memory,
-        buffer_bytes=256 << 20 if config.memory is None else max(config.memory // 8, 1 << 20),
+        buffer_bytes=buffer_bytes_of(config.memory),
     )
 
 

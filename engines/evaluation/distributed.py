@@ -24,7 +24,7 @@ from engines.evaluation.inference import stack_rows, transform
 from engines.evaluation.metrics import check_metric, score
 from engines.evaluation.parameter_server import ServerSettings
 from engines.evaluation.plan_model import Layout, Rates, choose_plan
-from engines.evaluation.plans import PropagationPlan, Rows, Walk
+from engines.evaluation.plans import USUAL_BUFFER_BYTES, PropagationPlan, Rows, Walk
 from engines.evaluation.recipe import Recipe
 from engines.evaluation.row_blocks import RowBlocks
 from engines.evaluation.training import Trained
@@ -60,7 +60,7 @@ class GroupSettings:
     servers: ServerSettings = field(default_factory=ServerSettings)
     admm: AdmmSettings = field(default_factory=AdmmSettings)
     batch_rows: int | None = None
-    buffer_bytes: int = 256 << 20
+    buffer_bytes: int = USUAL_BUFFER_BYTES
     memory_bytes: int | None = None
 
 

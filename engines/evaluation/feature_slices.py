@@ -19,7 +19,7 @@ from scipy import sparse
 
 from engines.evaluation.communicator import Communicator, Pending
 from engines.evaluation.messages import Tag
-from engines.evaluation.plans import Ownership, Rows
+from engines.evaluation.plans import USUAL_BUFFER_BYTES, Ownership, Rows
 from engines.evaluation.propagation import propagate_step
 
 FLOAT_BYTES = 4
@@ -50,7 +50,7 @@ class FeatureSlices:
         communicator: Communicator,
         ownership: Ownership,
         matrix: Callable[[str], sparse.csr_array],
-        buffer_bytes: int = 256 << 20,
+        buffer_bytes: int = USUAL_BUFFER_BYTES,
     ) -> None:
         self._communicator, self._matrix, self._buffer_bytes = communicator, matrix, buffer_bytes
         self.nodes = ownership.nodes

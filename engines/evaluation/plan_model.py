@@ -115,8 +115,9 @@ def estimate(plan: str, layout: Layout, width: int, num_hops: int, rates: Rates,
     if plan == "rows":
         wire = layout.halo_rows * width * FLOAT_BYTES * num_hops
         matrix = layout.largest_entries * ENTRY_BYTES + layout.largest_nodes * FLOAT_BYTES
-        # sends, near rows and halo rows of two tiles, and the result of the boundary rows
-        tile = FLOAT_BYTES * width * (4 * layout.largest_halo + 2 * layout.largest_nodes)
+        # rows sent, halo rows, and the own rows that the same rows gather from
+        near = min(layout.largest_nodes, 2 * layout.largest_halo)
+        tile = FLOAT_BYTES * width * (2 * layout.largest_halo + near)
         compute = layout.largest_entries * (width + ENTRY_COLUMNS) * num_hops
         busiest = layout.largest_halo * width * FLOAT_BYTES * num_hops
     else:

@@ -12,6 +12,15 @@ from scipy import sparse
 from engines.evaluation.partition import Partition, entries_of
 
 Rows = NDArray[np.float32]
+USUAL_BUFFER_BYTES, LEAST_BUFFER_BYTES = 1 << 30, 1 << 20
+"""What the working buffers of one rank may take where no memory is stated, and what they may take at any rate."""
+
+
+def buffer_bytes_of(memory_bytes: int | None) -> int:
+    """What working buffers may take of a rank's memory: an eighth, at most the usual; None for no stated memory."""
+    if memory_bytes is None:
+        return USUAL_BUFFER_BYTES
+    return min(USUAL_BUFFER_BYTES, max(memory_bytes // 8, LEAST_BUFFER_BYTES))
 
 
 class Walk(Protocol):

@@ -15,13 +15,16 @@ from scipy import sparse
 
 from engines.evaluation.communicator import Communicator, Pending
 from engines.evaluation.messages import Tag
-from engines.evaluation.plans import Ownership, Rows, take_rows
+from engines.evaluation.plans import USUAL_BUFFER_BYTES, Ownership, Rows, take_rows
 from engines.evaluation.propagation import propagate_step
 from search_space.errors import ConfigError, ShapeError
 
 FLOAT_BYTES = 4
+LINE_COLUMNS = 16
+"""Columns of a cache line: tiles of whole lines gather nothing that they do not use."""
 BATCH_ROWS = 1 << 14
-"""Interior rows multiplied between two looks at the messages under way."""
+"""Rows multiplied at once: between two looks at the messages under way, or before they go to their columns."""
+TILES_UNDER_WAY = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,7 @@ class RowBlocks:
         communicator: Communicator,
         ownership: Ownership,
         block: Callable[[str], RowBlock],
-        buffer_bytes: int = 256 << 20,
+        buffer_bytes: int = USUAL_BUFFER_BYTES,
     ) -> None:
         self._communicator, self._ownership, self._make = communicator, ownership, block
         self._buffer_bytes = buffer_bytes
@@ -134,17 +137,20 @@ class _Linked:
     """A row block that knows which of its rows other ranks need.
 
     Attributes:
-        interior_batches: ranges of the interior rows.
+        interior_batches, boundary_batches: ranges of the interior and of the boundary rows.
         sends: for each rank, the places of the own rows that it needs.
         all_halo_rows: halo rows of all ranks together.
-        tile_columns: columns that travel together, the same on every rank.
+        column_bytes: buffers that one column under way takes on the rank where it takes most.
+        buffer_bytes: what all columns under way may take.
     """
 
     block: RowBlock
     interior_batches: list[sparse.csr_array]
+    boundary_batches: list[sparse.csr_array]
     sends: list[NDArray[np.int64]]
     all_halo_rows: int
-    tile_columns: int
+    column_bytes: int
+    buffer_bytes: int
 
     @classmethod
     def of(cls, communicator: Communicator, ownership: Ownership, block: RowBlock, buffer_bytes: int) -> _Linked:
@@ -161,18 +167,26 @@ class _Linked:
                 )
         sends = [_places(ownership.nodes, order, wanted) for wanted in requests]
         num_sent = sum(wanted.size for wanted in sends)
-        # Two tiles are under way at once; the boundary rows' result and start are those of one tile.
-        rows = 2 * (num_sent + block.near.size + block.halo.size) + 2 * block.boundary.shape[0]
-        fits = buffer_bytes // (FLOAT_BYTES * rows) if rows else np.iinfo(np.int64).max
-        mine = np.array([[fits, rows, block.halo.size]], dtype=np.int64)
+        mine = np.array([[num_sent + block.near.size + block.halo.size, block.halo.size]], dtype=np.int64)
         everybody = np.concatenate(communicator.gather(mine))
-        if everybody[:, 0].min() == 0:
-            worst = int(everybody[:, 1].argmax())
+        worst = int(everybody[:, 0].argmax())
+        column_bytes = FLOAT_BYTES * int(everybody[worst, 0])
+        if TILES_UNDER_WAY * column_bytes > buffer_bytes:
             raise ConfigError(
-                f"exchanging one column of rank {worst} takes {FLOAT_BYTES * int(everybody[worst, 1])} bytes of "
+                f"exchanging one column of rank {worst} takes {TILES_UNDER_WAY * column_bytes} bytes of "
                 f"buffers, but {buffer_bytes} are allowed; raise --memory or use more ranks"
             )
-        return cls(block, _row_batches(block.interior), sends, int(everybody[:, 2].sum()), int(everybody[:, 0].min()))
+        batches = _row_batches(block.interior), _row_batches(block.boundary)
+        return cls(block, *batches, sends, int(everybody[:, 1].sum()), column_bytes, buffer_bytes)
+
+    def tiles(self, width: int) -> list[slice]:
+        """Ranges of columns that travel together, the same on every rank: all at once, or whole cache lines."""
+        if self.column_bytes * width <= self.buffer_bytes:
+            return [slice(0, width)]
+        columns = self.buffer_bytes // (TILES_UNDER_WAY * self.column_bytes)
+        if columns > LINE_COLUMNS:
+            columns -= columns % LINE_COLUMNS
+        return [slice(first, min(first + columns, width)) for first in range(0, width, columns)]
 
 
 class RowWalk:
@@ -191,9 +205,7 @@ class RowWalk:
         return hops
 
     def _step(self, current: Rows) -> Rows:
-        W = current.shape[1]
-        width = min(self._linked.tile_columns, W)
-        tiles = [slice(first, min(first + width, W)) for first in range(0, W, width)]
+        tiles = self._linked.tiles(current.shape[1])
         out = np.empty_like(current)
         under_way = self._send(current, tiles[0])
         self._multiply_interior(current, out, under_way.pending)
@@ -209,7 +221,7 @@ class RowWalk:
         """Start the exchange of some columns; the near rows are copied in front of the halo rows to come."""
         block, width = self._linked.block, tile.stop - tile.start
         m = block.near.size
-        gathered = np.empty((m + block.halo.size, width), dtype=np.float32)
+        gathered = _empty_at_a_line(m + block.halo.size, width)
         pending: list[Pending] = []
         first = m
         for source, count in enumerate(block.halo_counts):
@@ -233,11 +245,12 @@ class RowWalk:
             first = rows.stop
 
     def _multiply_boundary(self, gathered: Rows, out: Rows, tile: slice) -> None:
-        n_int = self._linked.block.interior.shape[0]
-        if out.shape[0] == n_int:
-            return
-        start = np.ascontiguousarray(self._start[n_int:, tile]) if self._restart else None
-        out[n_int:, tile] = propagate_step(self._linked.block.boundary, gathered, restart=self._restart, start=start)
+        first = self._linked.block.interior.shape[0]
+        for batch in self._linked.boundary_batches:
+            rows = slice(first, first + batch.shape[0])
+            start = np.ascontiguousarray(self._start[rows, tile]) if self._restart else None
+            out[rows, tile] = propagate_step(batch, gathered, restart=self._restart, start=start)
+            first = rows.stop
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +259,13 @@ class _Tile:
 
     gathered: Rows
     pending: list[Pending]
+
+
+def _empty_at_a_line(num_rows: int, width: int) -> Rows:
+    """A new (n, w) array that begins at the start of a cache line."""
+    whole = np.empty(num_rows * width + LINE_COLUMNS, dtype=np.float32)
+    first = -whole.ctypes.data // FLOAT_BYTES % LINE_COLUMNS
+    return whole[first : first + num_rows * width].reshape(num_rows, width)
 
 
 def _row_batches(matrix: sparse.csr_array) -> list[sparse.csr_array]:
