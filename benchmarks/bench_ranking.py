@@ -3,7 +3,7 @@
     python benchmarks/bench_ranking.py DATA --out FOLDER [--designs 100]
 
 Designs are drawn uniformly from the paper's space with a stated seed. Each is trained by the default recipe (3 repeats,
-at most 200 epochs, patience 50, validation every 4 epochs) and, with other seeds, by 10 repeats of 200 epochs without
+at most 200 epochs, patience 30, validation every 5 epochs) and, with other seeds, by 10 repeats of 200 epochs without
 patience. Rows are kept in FOLDER as they come, and a row that is there is not trained again. As a yardstick the same
 is computed between the two halves of the ten repeats: what a rank correlation can reach with five repeats on each side.
 Prints one JSON line.

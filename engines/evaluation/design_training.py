@@ -21,6 +21,7 @@ from engines.evaluation.inference import post_process, transform
 from engines.evaluation.metrics import confusion, score
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe
+from engines.evaluation.side_by_side import train_side_by_side
 from engines.evaluation.training import Trained, together, train_from
 from engines.evaluation.training_memory import plan_training
 from engines.graph import Nodes, Split
@@ -169,10 +170,16 @@ class DesignTrainer:
             feed = WholeFeed(train.all(), validation.all(), self._device)
         else:
             feed = BatchFeed(train, validation, plan.batch_rows, self._device)
-        parts = [
-            train_from(feed, design, task.recipe, task.sizes.num_classes, group, self._device)
-            for group in _groups(seeds, plan.repeats_together)
-        ]
+
+        def train_group(group: Sequence[int]) -> Trained:
+            return train_from(feed, design, task.recipe, task.sizes.num_classes, group, self._device)
+
+        parts: list[Trained]
+        if plan.batch_rows is None and plan.repeats_together >= len(seeds) and self._device.type == "cpu":
+            groups = _groups(seeds, -(-len(seeds) // min(torch.get_num_threads(), len(seeds))))
+            parts = train_side_by_side(train_group, groups)
+        else:
+            parts = [train_group(group) for group in _groups(seeds, plan.repeats_together)]
         whole = together(parts, design, task.sizes.num_features, task.recipe.hidden_width, task.sizes.num_classes)
         return whole, {} if plan.batch_rows is None else {"batch_rows": plan.batch_rows}
 

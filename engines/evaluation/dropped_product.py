@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import torch
 
-# Below this many multiply-adds, zeros included, a second thread takes longer to start than it saves.
-SERIAL_MULTIPLIES = 10_000_000
+# Below this many multiply-adds, zeros included, the calling thread works alone: torch's own threads stay awake for some
+# milliseconds after each of its operations, and would be in the way of others.
+SERIAL_MULTIPLIES = 200_000_000
 CHUNKS_PER_THREAD = 2
 
 

@@ -9,6 +9,7 @@ become beside others.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -97,11 +98,13 @@ class OpenFeed(Protocol):
 
 
 class WholeFeed:
-    """All rows at once, on the device."""
+    """All rows at once, on the device; networks that it feeds are of one design and share them."""
 
     def __init__(self, train: Rows, validation: Rows, device: torch.device) -> None:
         self._train, self._validation, self._device = train, validation, device
         self.labels, self.validation_labels = train.labels.to(device), validation.labels.to(device)
+        self._preparing = threading.Lock()
+        self._opened: _WholeOpen | None = None
 
     @property
     def num_features(self) -> int:
@@ -110,12 +113,16 @@ class WholeFeed:
 
     @contextlib.contextmanager
     def open(self, network: Network) -> Iterator[_WholeOpen]:
-        """Prepare all rows once."""
-        with torch.no_grad():
-            inputs, validation = (
-                network.prepare(rows.hops.to(self._device)).contiguous() for rows in (self._train, self._validation)
-            )
-        yield _WholeOpen(inputs, self.labels, validation)
+        """Prepare all rows, for the first network that asks."""
+        with self._preparing:
+            if self._opened is None:
+                with torch.no_grad():
+                    inputs, validation = (
+                        network.prepare(rows.hops.to(self._device)).contiguous()
+                        for rows in (self._train, self._validation)
+                    )
+                self._opened = _WholeOpen(inputs, self.labels, validation)
+        yield self._opened
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,8 +38,8 @@ class Recipe:
     input_dropout: float = 0.5
     dropout: float = 0.5
     max_epochs: int = 200
-    patience: int = 50
-    evaluate_every: int = 4
+    patience: int = 30
+    evaluate_every: int = 5
     normalise: str = "row"
     metric: str = "accuracy"
     class_weight: str = "none"

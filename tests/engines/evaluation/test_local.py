@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from scipy import sparse
 
 from engines.evaluation.hop_store import HopStore
@@ -57,6 +58,19 @@ def test_an_outcome_has_every_objective_and_a_variance(evaluator: LocalEvaluator
     assert outcome.values["val_error"] == pytest.approx(errors.mean())
     assert outcome.variances["val_error"] == pytest.approx(errors.var(ddof=1) / 3)
     assert outcome.values["val_error"] < 0.3, "neighbours of a node share its class"
+
+
+def test_the_number_of_threads_does_not_change_what_repeats_become(evaluator: LocalEvaluator) -> None:
+    design = Architecture.parse("augmented^2/concat/mlp-3/ppr0.1^2")
+    alone = evaluator.train(design, [1, 2, 3])
+    torch.set_num_threads(2)
+    try:
+        shared_out = evaluator.train(design, [1, 2, 3])
+    finally:
+        torch.set_num_threads(1)
+    np.testing.assert_array_equal(shared_out.val_errors, alone.val_errors)
+    assert shared_out.details["best_epochs"] == alone.details["best_epochs"]
+    assert shared_out.details["num_epochs"] == alone.details["num_epochs"]
 
 
 def test_another_recipe_trains_otherwise_on_the_same_hops(evaluator: LocalEvaluator) -> None:
