@@ -135,13 +135,8 @@ class Bar:
         self._pace = _Pace(clock)
         self._end: float | None = None
         self._console = Console(file=stream, highlight=False, markup=False, emoji=False)
-        self._live = Live(
-            get_renderable=self._view,
-            console=self._console,
-            transient=True,
-            redirect_stdout=False,
-            redirect_stderr=False,
-        )
+        # What else is printed meanwhile, a library's warning for one, comes above the two lines.
+        self._live = Live(get_renderable=self._view, console=self._console, transient=True)
 
     def note(self, text: str) -> None:
         """Print the text above the bar."""
