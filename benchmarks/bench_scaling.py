@@ -14,6 +14,7 @@ the times.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import resource
 import time
@@ -46,14 +47,11 @@ def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, A
         (np.full(adjacency.nnz, 0.1, np.float32), adjacency.indices, adjacency.indptr), shape=adjacency.shape
     )
     x = np.random.default_rng(1).standard_normal((N, F), dtype=np.float32)
-    alone = slowest(ranks, options.runs, lambda: propagate(matrix, x, K) if ranks.rank == 0 else None)
     partition = make_partition(options.partition, adjacency, ranks.size)
     report = partition_report(partition, adjacency)
     ownership = Ownership.of(partition, adjacency, ranks.rank)
     start = x[ownership.nodes]
-    found: dict[str, Any] = {"alone_seconds": alone, "halo_rows": sum(report.halo), "imbalance": report.imbalance}
-    rates = Rates(adjacency.nnz * (F + ENTRY_COLUMNS) * K / alone, options.wire_bytes)
-    made: list[PropagationPlan] = [
+    plans: list[PropagationPlan] = [
         RowBlocks(
             ranks,
             ownership,
@@ -61,24 +59,41 @@ def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, A
         ),
         FeatureSlices(ranks, ownership, lambda key: matrix),
     ]
-    for plan in made:
-        predicted = plan.predicted_bytes("augmented", F, K)
-        before = ranks.traffic.copy()
-        seconds = slowest(ranks, options.runs, lambda plan=plan: plan.walk("augmented", start, 0.0).steps(K))  # type: ignore[misc]
-        moved = ranks.traffic.since(before)
-        sent = int(ranks.sum(np.array([moved.sent_bytes]))[0]) // options.runs
-        model = estimate(plan.name, Layout.counted(report), F, K, rates, USUAL_BUFFER_BYTES)
-        found[f"plan_{plan.name}"] = {
-            "seconds": seconds,
-            "times_faster": alone / seconds,
-            "sent_bytes": sent,
-            "predicted_bytes": predicted,
-            "model_seconds": model.seconds,
-            "waiting_share": moved.wait_seconds / options.runs / seconds,
+    predicted = {plan.name: plan.predicted_bytes("augmented", F, K) for plan in plans}
+    alone: list[float] = []
+    spans: dict[str, list[float]] = {plan.name: [] for plan in plans}
+    sent, waited = dict.fromkeys(spans, 0), dict.fromkeys(spans, 0.0)
+    # In turns, since a machine's speed changes from one minute to the next.
+    for _ in range(options.runs):
+        alone.append(slowest(ranks, lambda: propagate(matrix, x, K) if ranks.rank == 0 else None))
+        for plan in plans:
+            before = ranks.traffic.copy()
+            spans[plan.name].append(slowest(ranks, functools.partial(walk, plan, start, K)))
+            moved = ranks.traffic.since(before)
+            sent[plan.name], waited[plan.name] = moved.sent_bytes, waited[plan.name] + moved.wait_seconds
+    rates = Rates(adjacency.nnz * (F + ENTRY_COLUMNS) * K / float(np.median(alone)), options.wire_bytes)
+    found: dict[str, Any] = {
+        "alone_seconds": float(np.median(alone)),
+        "halo_rows": sum(report.halo),
+        "imbalance": report.imbalance,
+    }
+    for name, seconds in spans.items():
+        found[f"plan_{name}"] = {
+            "seconds": float(np.median(seconds)),
+            "times_faster": float(np.median(np.divide(alone, seconds))),
+            "sent_bytes": int(ranks.sum(np.array([sent[name]]))[0]),
+            "predicted_bytes": predicted[name],
+            "model_seconds": estimate(name, Layout.counted(report), F, K, rates, USUAL_BUFFER_BYTES).seconds,
+            "waiting_share": waited[name] / sum(seconds),
             "hop_bytes_of_a_rank": int(start.nbytes) * (K + 1),
         }
     found["peak_bytes_of_a_rank"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return found
+
+
+def walk(plan: PropagationPlan, start: NDArray[np.float32], num_hops: int) -> None:
+    """All hops of a plan, let go at once."""
+    plan.walk("augmented", start, 0.0).steps(num_hops)
 
 
 def memory(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
@@ -150,15 +165,12 @@ def clustered_graph(num_nodes: int, num_edges: int, reach: int) -> sparse.csr_ar
     return made
 
 
-def slowest(ranks: Communicator, runs: int, run: Callable[[], Any]) -> float:
-    """Seconds of the slowest rank, the shortest of so many runs."""
-    spans = []
-    for _ in range(runs):
-        ranks.barrier()
-        began = time.perf_counter()
-        run()
-        spans.append(float(np.concatenate(ranks.gather(np.array([time.perf_counter() - began]))).max()))
-    return min(spans)
+def slowest(ranks: Communicator, run: Callable[[], Any]) -> float:
+    """Seconds of the slowest rank."""
+    ranks.barrier()
+    began = time.perf_counter()
+    run()
+    return float(np.concatenate(ranks.gather(np.array([time.perf_counter() - began]))).max())
 
 
 def pauses(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
