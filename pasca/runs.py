@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 import re
+import shlex
 import socket
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -87,6 +88,14 @@ def find_run(run: str | os.PathLike[str]) -> Path:
     raise RunError(
         f"no run {str(run)!r}: neither {RESULTS}/NAME nor a folder with a {MANIFEST_FILE}; runs here: {names}"
     )
+
+
+def argument_for(folder: Path) -> str:
+    """What to write for RUN on a command line to mean this folder, from where the run can be seen now."""
+    name = folder.name
+    if _PLAIN.fullmatch(name) and (RESULTS / name).resolve() == folder.resolve():
+        return name
+    return shlex.quote(str(folder))
 
 
 def list_runs(results: Path = RESULTS) -> list[Path]:

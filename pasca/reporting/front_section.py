@@ -125,7 +125,7 @@ def front_payload(found: Gathered) -> dict[str, Any]:
             "metric": METRIC_TITLES.get(found.front.metric, found.front.metric),
             "bounds": {bound.objective.name: bound.at_most for bound in found.bounds},
             "words": words,
-            "run": found.name,
+            "run": found.argument,
         }
     )  # fmt: skip
     return content

@@ -14,6 +14,7 @@ from pasca.convergence import Step, convergence
 from pasca.effects import Effects
 from pasca.fronts import Front
 from pasca.run_costs import RunCosts
+from pasca.runs import argument_for
 from pasca.studies import Retrained
 from search_space.errors import InputError
 
@@ -27,6 +28,7 @@ class Gathered:
 
     Attributes:
         name, status, manifest: of the run.
+        argument: what means this run on a command line.
         history, front, retrained: trials, the front under the bounds, and what was trained again.
         bounds: those of the search and those asked for now.
         front_trials: trials of the front's rows, in their order; of the nearest designs where the front is empty.
@@ -41,6 +43,7 @@ class Gathered:
     """
 
     name: str
+    argument: str
     status: str
     manifest: Mapping[str, Any]
     history: History[Any]
@@ -95,6 +98,7 @@ def gather(
     ordered = study.in_order_of_ending()
     return Gathered(
         name=study.name,
+        argument=argument_for(study.folder),
         status=study.status,
         manifest=study.manifest,
         history=study.history,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from pasca.runs import (
     LOCK_FILE,
     MANIFEST_FILE,
+    argument_for,
     data_label,
     find_run,
     fresh_name,
@@ -86,6 +88,15 @@ def test_a_run_is_found_by_name_and_by_path() -> None:
     assert find_run("one") == Path("results/one")
     assert find_run("elsewhere/two") == Path("elsewhere/two")
     assert [folder.name for folder in list_runs()] == ["one"]
+
+
+def test_what_a_command_line_takes_for_a_folder_finds_that_folder(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "my runs" / "one"
+    for folder in (Path("results/one"), elsewhere):
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text("{}")
+    assert argument_for(Path("results/one").resolve()) == "one"
+    assert find_run(shlex.split(argument_for(elsewhere))[0]) == elsewhere
 
 
 def test_a_missing_run_lists_those_there_are() -> None:
