@@ -27,7 +27,7 @@ LANES = 8
 """Floats in a vector, and columns looked at together when the kept ones are listed."""
 BLOCK = 64
 """Columns of results that are held in registers."""
-CHUNK_ROWS = 64
+CHUNK_ROWS = 72
 """Rows of the input worked on together."""
 PANEL = 128
 """Columns of the input worked on together; positions in a panel fit a byte."""

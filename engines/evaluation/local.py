@@ -123,9 +123,7 @@ class LocalEvaluator:
         self._trainer = DesignTrainer(self.task, self.hops, self.device, clock)
         key = stage_key(graph, recipe.hidden_width, recipe.normalise, self.threads)
         self._shared = threading.RLock()
-        self._timer = StageTimer(
-            graph, recipe.hidden_width, recipe.normalise, stage_times or StageTimes(key), clock
-        )
+        self._timer = StageTimer(graph, recipe.hidden_width, recipe.normalise, stage_times or StageTimes(key), clock)
 
     @property
     def recipe(self) -> Recipe:
