@@ -182,7 +182,7 @@ def _protocol(front: Front) -> list[str]:
         return []
     count = ", ".join(map(str, sorted(seeds)))
     lines = [f"{_KNEE} the knee of the front"] if any(row.knee for row in front.rows) else []
-    bests = (f"{name} {value_text(name, row.values[name])} ({row.id})" for name, row in front.best.items())
+    bests = (f"{name} {value_text(name, row.values[name])} (id {row.id})" for name, row in front.best.items())
     lines.append(f"best: {', '.join(bests)}")
     lines.append(f"val err of front designs: mean ± deviation over the {count} seeds of the search, which chose by it")
     if front.num_test_readings:

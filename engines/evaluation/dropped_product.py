@@ -6,17 +6,21 @@ The joined features are the widest that a decoupled network multiplies, and whil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
+from engines.evaluation.work_sharing import share_out
+
 # Below this many multiply-adds, zeros included, the calling thread works alone: torch's own threads stay awake for some
 # milliseconds after each of its operations, and would be in the way of others.
 SERIAL_MULTIPLIES = 200_000_000
-CHUNKS_PER_THREAD = 2
+PIECES_PER_THREAD = 2
+
+Piece = tuple[int, int, int]
+"""A repeat, and the first row and the one after the last."""
 
 
 def drop_times(
@@ -47,7 +51,8 @@ class _DropTimes(torch.autograd.Function):
         elements, weights, results = x.view(-1).numpy(), weight.detach().contiguous().numpy(), out.numpy()
         drawn = [mask.numpy() for mask in masks]
 
-        def compute(repeat: int, first: int, last: int) -> None:
+        def compute(piece: Piece) -> None:
+            repeat, first, last = piece
             loop(
                 drawn[repeat],
                 np.uint8(threshold),
@@ -61,7 +66,8 @@ class _DropTimes(torch.autograd.Function):
                 last,
             )
 
-        _shared_out(compute, S, n, CHUNK_ROWS, S * n * F * H)
+        threads = _threads_for(S * n * F * H)
+        share_out(compute, _pieces(S, n, CHUNK_ROWS, threads), threads)
         context.kept, context.scale = bits, scale
         context.save_for_backward(x)
         return out
@@ -77,7 +83,8 @@ class _DropTimes(torch.autograd.Function):
         out = torch.empty(S, F, H)
         elements, gradients, results = x.view(-1).numpy(), gradient.contiguous().numpy(), out.numpy()
 
-        def compute(repeat: int, first: int, last: int) -> None:
+        def compute(piece: Piece) -> None:
+            repeat, first, last = piece
             loop(
                 context.kept[repeat],
                 elements,
@@ -89,31 +96,17 @@ class _DropTimes(torch.autograd.Function):
                 last,
             )
 
-        _shared_out(compute, S, F, PANEL, S * n * F * H)
+        threads = _threads_for(S * n * F * H)
+        share_out(compute, _pieces(S, F, PANEL, threads), threads)
         return None, out, None, None, None
 
 
-def _shared_out(
-    compute: Callable[[int, int, int], None], num_repeats: int, length: int, step: int, multiplies: int
-) -> None:
-    """Call compute(repeat, first, last) so that all of `length` is covered for each repeat, by as many threads as torch
-    uses; pieces begin at multiples of `step`."""
-    threads = torch.get_num_threads() if multiplies >= SERIAL_MULTIPLIES else 1
-    pieces = min(-(-CHUNKS_PER_THREAD * threads // num_repeats), -(-length // step)) if threads > 1 else 1
-    size = -(-length // (pieces * step)) * step
-    tasks = [(s, first, min(first + size, length)) for s in range(num_repeats) for first in range(0, length, size)]
-    if threads == 1:
-        for task in tasks:
-            compute(*task)
-        return
-    left = iter(tasks)
+def _pieces(num_repeats: int, length: int, step: int, threads: int) -> list[Piece]:
+    """All of `length` for each repeat, cut at multiples of `step` so that every thread has work."""
+    wanted = 1 if threads == 1 else -(-PIECES_PER_THREAD * threads // num_repeats)
+    size = -(-length // (min(wanted, -(-length // step)) * step)) * step
+    return [(s, first, min(first + size, length)) for s in range(num_repeats) for first in range(0, length, size)]
 
-    def compute_what_is_left() -> None:
-        for task in left:  # shared: whichever thread is free takes the next piece
-            compute(*task)
 
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(compute_what_is_left) for _ in range(threads - 1)]
-        compute_what_is_left()
-        for other in others:
-            other.result()
+def _threads_for(multiplies: int) -> int:
+    return torch.get_num_threads() if multiplies >= SERIAL_MULTIPLIES else 1

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from engines.evaluation.work_sharing import share_out
 from search_space.errors import ConfigError, ShapeError
 
 if TYPE_CHECKING:
@@ -150,25 +150,14 @@ def _step_in_numpy(matrix: Any, x: Any, restart: float, start: Any, out: Any, th
     # without a restart the loop does not read its start, which may then be any array of that type
     plain_start = plain_x if start is None else np.asarray(start)
 
-    def compute(first: int, last: int) -> None:
-        loop(*csr, plain_x, np.float32(restart), plain_start, plain_out, first, last)
+    def compute(chunk: tuple[int, int]) -> None:
+        loop(*csr, plain_x, np.float32(restart), plain_start, plain_out, *chunk)
 
     if threads == 1 or matrix.nnz * x.shape[1] < SERIAL_MULTIPLIES:
-        compute(0, N)
-        return result
-
-    chunks = iter(_balanced_chunks(matrix.indptr, threads * CHUNKS_PER_THREAD))
-
-    def compute_what_is_left() -> None:
-        for first, last in chunks:  # shared: whichever thread is free takes the next chunk
-            compute(first, last)
-
-    # Threads live for one step only: they cost less than a thousandth of it, and none is there when a process forks.
-    with ThreadPoolExecutor(threads - 1) as pool:
-        others = [pool.submit(compute_what_is_left) for _ in range(threads - 1)]
-        compute_what_is_left()
-        for other in others:
-            other.result()
+        compute((0, N))
+    else:
+        # threads cost less than a thousandth of the step
+        share_out(compute, _balanced_chunks(matrix.indptr, threads * CHUNKS_PER_THREAD), threads)
     return result
 
 

@@ -54,7 +54,8 @@ class _RowBytes:
         hidden = design.k_trans - 1
         # Floats, found by adding up what a step holds, and checked against measured peaks: the input and its mask,
         # which is made of bytes; of each hidden layer its output, residual sum, mask, masked output and gradients; of
-        # the scores their logarithms and gradients. A join that learns also has its output and gradient.
+        # the scores their logarithms and gradients. A join that learns also has its output and gradient. On CPUs the
+        # masked input is no longer made where nothing is learned before it; the margin is left to batches read ahead.
         step = 3 * W + 7 * H * hidden + 7 * C + (4 * F + 3 * k if learns else 0)
         look = (0, 3, 5)[min(hidden, 2)] * H + 4 * C + (F + 3 * k if learns else 0)
         return cls(FLOAT_BYTES * (k * F + (0 if learns or k == 1 else W)), FLOAT_BYTES * step, FLOAT_BYTES * look)

@@ -87,7 +87,7 @@ def test_one_row_is_the_knee() -> None:
 def test_the_best_of_each_objective_is_named() -> None:
     found = front_of(history())
     assert {name: row.design for name, row in found.best.items()} == {"val_error": "B", "inference_seconds": "F"}
-    assert "best: val_error 10.0 % (1), inference_seconds 2.9 s (5)" in front_text(found)
+    assert "best: val_error 10.0 % (id 1), inference_seconds 2.9 s (id 5)" in front_text(found)
     assert found.as_mapping()["best"] == {"val_error": 1, "inference_seconds": 5}
     assert front_of(history(), "inference_seconds=1ns").as_mapping()["best"] == {}
 
