@@ -18,7 +18,7 @@ def predict(
         str | None, typer.Option("--out", metavar="FILE", help="Write labels and probabilities of all classes as CSV.")
     ] = None,
     only: Annotated[
-        str | None, typer.Option("--only", "--nodes", metavar="FILE", help="Classify only these: one node id a line.")
+        str | None, typer.Option("--only", metavar="FILE", help="Classify only these: one node id a line.")
     ] = None,
     memory: Annotated[
         str | None,

@@ -205,6 +205,11 @@ def test_an_exported_design_predicts(capsys: pytest.CaptureFixture[str]) -> None
     assert header.startswith("id,label,p_0")
     probabilities = list(map(float, first.split(",")[2:]))
     assert sum(probabilities) == pytest.approx(1.0, abs=1e-5)
+    Path("wanted.txt").write_text("5\n0\n")
+    ok(capsys, "predict", "model", "digits", "--only", "wanted.txt", "--out", "some.csv")
+    assert {line.split(",")[0] for line in Path("some.csv").read_text().splitlines()[1:]} == {"0", "5"}
+    Path("wanted.txt").write_text("nobody\n")
+    assert "nobody" in refused(capsys, "predict", "model", "digits", "--only", "wanted.txt")
     assert "exists already" in refused(capsys, "export", "tiny", "--out", "model")
 
 
