@@ -37,6 +37,7 @@ from pasca.runtime import (
 )
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, DesignError
+from search_space.names import AggregatorName
 
 if TYPE_CHECKING:
     from engines.evaluation.local import TrainedDesign
@@ -72,13 +73,16 @@ def export_design(
         The folder.
     Raises:
         RunError: the folder exists.
+        DesignError: the design needs more than features and edges to classify.
         ConfigError: there is no such repeat, or a repeat and an ensemble are both asked for.
         StorageError: it could not be written; nothing is left behind.
     """
     from safetensors.numpy import save
 
     from pasca.onnx_export import onnx_model
+    from search_space.assembly import hop_width
 
+    _check_exportable(trained.design)
     target = Path(folder)
     repeats = _repeats(trained, repeat, ensemble)
     weights = _weights(trained, repeats)
@@ -86,7 +90,9 @@ def export_design(
     description |= {"metrics": plain(metrics), "protocol": plain(protocol)}
     contents = {
         WEIGHTS_FILE: save(weights),
-        ONNX_FILE: onnx_model(trained.design, graph.num_features, graph.num_classes, weights),
+        ONNX_FILE: onnx_model(
+            trained.design, hop_width(trained.design, graph.num_features), graph.num_classes, weights
+        ),
         CARD_FILE: card(description).encode(),
     }
     with new_folder(target) as temporary:
@@ -105,8 +111,10 @@ def as_model(
     """The model that `export_design` would write and `load_model` read, without the folder; arguments as there.
 
     Raises:
+        DesignError: the design needs more than features and edges to classify.
         ConfigError: there is no such repeat, or a repeat and an ensemble are both asked for.
     """
+    _check_exportable(trained.design)
     repeats = _repeats(trained, repeat, ensemble)
     return assemble(_description(trained, graph, recipe, repeats), _weights(trained, repeats))
 
@@ -149,6 +157,19 @@ def read_design(path: str | Path) -> Architecture:
             "use a newer pasca"
         )
     return Architecture.parse(str(content.get("design")))
+
+
+def _check_exportable(design: Architecture) -> None:
+    """Refuse a design that no model folder can express.
+
+    Raises:
+        DesignError: it corrects and smooths.
+    """
+    if design.post_aggregator is not None and AggregatorName.parse(design.post_aggregator).kind == "cs":
+        raise DesignError(
+            f"{design} corrects and smooths with the labels of the training nodes, which a model does not hold; "
+            "export a design without it"
+        )
 
 
 def _repeats(trained: TrainedDesign, repeat: int | None, ensemble: bool) -> NDArray[np.int64]:

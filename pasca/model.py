@@ -183,14 +183,14 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
     """
     import torch
 
-    from search_space.assembly import Network
+    from search_space.assembly import Network, hop_width
 
     design, recipe = Architecture.parse(description["design"]), Recipe.from_mapping(description["recipe"])
     names, num_features = description["features"]["names"], int(description["features"]["count"])
     class_names = tuple(description["classes"])
     # starting weights are drawn and then replaced
     generators = [torch.Generator().manual_seed(0) for _ in range(description["repeats"]["count"])]
-    network = Network(design, num_features, len(class_names), recipe.hidden_width, generators)
+    network = Network(design, hop_width(design, num_features), len(class_names), recipe.hidden_width, generators)
     try:
         network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     except RuntimeError as error:

@@ -52,10 +52,12 @@ class _Nodes:
 def onnx_model(design: Architecture, num_features: int, num_classes: int, weights: Weights) -> bytes:
     """Build the model.
 
-    Its input `hops` is the stack (K_pre + 1, n, F) of normalised, propagated features, hop 0 first, for any n; for
-    `none` it reads the last hop only. Its output `probabilities` (n, C) comes before post-processing; rows sum to one.
+    Its input `hops` is the stack (K_pre + 1, n, F), F columns of a hop, of normalised, propagated features, hop 0
+    first, for any n; for `none` it reads the last hop only. Its output `probabilities` (n, C) comes before
+    post-processing; rows sum to one.
 
     Args:
+        num_features: columns of a hop: those of the features for each channel of the pre-aggregator.
         weights: the network's `state_dict` as arrays, each with a leading repeat dimension S.
     Raises:
         ModelError: the weights take 2 GB or more.
@@ -96,12 +98,19 @@ def _join(graph: _Nodes, design: Architecture, F: int, weights: Weights) -> str:
     if message in ("mean", "max"):
         operator = "ReduceMean" if message == "mean" else "ReduceMax"
         return graph.add(operator, INPUT, name="joined", axes=[0], keepdims=0)
+    if message == "sum":
+        # from operator set 13 on a sum takes its axes as an input
+        return graph.add("ReduceSum", INPUT, graph.constant(np.asarray([0]), "hop_axis"), name="joined", keepdims=0)
     if message == "concat":
         # (K+1, n, F) -> (n, K+1, F) -> (n, (K+1)·F)
         by_node = graph.add("Transpose", INPUT, name="by_node", perm=[1, 0, 2])
         return graph.reshape(by_node, (-1, (K + 1) * F), "joined")
     if message == "adaptive":
         return _adaptive(graph, weights["join.gate"])
+    if message == "recursive":
+        return _recursive(graph, weights["join.gates"], K)
+    if message == "jk":
+        return _jumping_knowledge(graph, weights)
     assert message is not None
     alpha = decay_rate(message)
     if message == "weighted":
@@ -120,7 +129,51 @@ def _join(graph: _Nodes, design: Architecture, F: int, weights: Weights) -> str:
 def _adaptive(graph: _Nodes, gate: NDArray[np.float32]) -> str:
     # (K+1, n, F) @ (F, S) -> (K+1, n, S)
     scores = graph.add("MatMul", INPUT, graph.constant(gate.T, "gate"), name="gate_scores")
-    opened = graph.add("Sigmoid", scores, name="gates")
+    return _gated(graph, graph.add("Sigmoid", scores, name="gates"))
+
+
+def _recursive(graph: _Nodes, gates: NDArray[np.float32], K: int) -> str:
+    # (K+1, n, F) @ (F, S) -> (K+1, n, S), once for what a hop adds to the history and once for the hop itself
+    of_history = graph.add("MatMul", INPUT, graph.constant(gates[:, 0].T, "history_gate"), name="history_scores")
+    of_hop = graph.add("MatMul", INPUT, graph.constant(gates[:, 1].T, "hop_gate"), name="hop_scores")
+    axis = graph.constant(np.asarray([0]), "hop_axis")
+    places = [graph.constant(np.asarray([k]), f"place_{k}") for k in range(K + 1)]
+    opened = ""
+    for k in range(K + 1):
+        own = graph.add("Gather", of_hop, places[k], name=f"hop_score_{k}", axis=0)
+        if k == 0:
+            history = graph.add("Gather", of_history, places[0], name="history_0", axis=0)
+        else:
+            shares = graph.add("Softmax", opened, name=f"shares_{k}", axis=0)
+            before = graph.add("Slice", of_history, places[0], places[k], name=f"before_{k}")
+            weighed = graph.add("Mul", shares, before, name=f"weighed_{k}")
+            history = graph.add("ReduceSum", weighed, axis, name=f"history_{k}", keepdims=1)
+        gate = graph.add("Sigmoid", graph.add("Add", history, own, name=f"score_{k}"), name=f"gate_{k}")
+        opened = graph.add("Concat", opened, gate, name=f"gates_{k}", axis=0) if k else gate
+    return _gated(graph, opened)
+
+
+def _jumping_knowledge(graph: _Nodes, weights: Weights) -> str:
+    reference, gate = weights["join.reference"], weights["join.gate"]
+    S, hops, F, d = reference.shape
+    # (K+1, n, F) @ (K+1, F, S·d), summed over hops: what all hops of a node come to
+    wide = graph.constant(reference.transpose(1, 2, 0, 3).reshape(hops, F, S * d), "reference")
+    parts = graph.add("MatMul", INPUT, wide, name="reference_parts")
+    summed = graph.add(
+        "ReduceSum", parts, graph.constant(np.asarray([0]), "hop_axis"), name="reference_sum", keepdims=0
+    )
+    open_sum = graph.reshape(graph.add("Relu", summed, name="reference_relu"), (-1, S, d), "node_reference")
+    weighed = graph.add(
+        "Mul", open_sum, graph.constant(weights["join.reference_gate"], "reference_gate"), name="reference_weighed"
+    )
+    of_node = graph.add("ReduceSum", weighed, graph.constant(np.asarray([2]), "last_axis"), name="of_node", keepdims=0)
+    of_hop = graph.add("MatMul", INPUT, graph.constant(gate.T, "gate"), name="gate_scores")
+    both = graph.add("Add", of_hop, of_node, name="gate_sums")
+    return _gated(graph, graph.add("Sigmoid", both, name="gates"))
+
+
+def _gated(graph: _Nodes, opened: str) -> str:
+    """Hops added with the softmax of gates (K+1, n, S) as weights: (S, n, F)."""
     shares = graph.add("Softmax", opened, name="hop_weights", axis=0)
     # for each node: (S, K+1) @ (K+1, F) -> (n, S, F) -> (S, n, F)
     by_node = graph.add("Transpose", shares, name="weights_by_node", perm=[1, 2, 0])

@@ -12,18 +12,21 @@ from engines.objectives import Floats
 from search_space.architecture import Architecture
 from search_space.space import SearchSpace
 
+_BACK = "propagate predictions"
 _GROUPS = {
     "build": "build matrices",
     "normalise": "normalise features",
     "hop": "propagate features",
     "join": "join hops",
+    "join-channels": "join hops",
+    "cs-step": _BACK,
+    "cs-scale": _BACK,
     "only-layer": "transform",
     "first-layer": "transform",
     "hidden-layer": "transform",
     "last-layer": "transform",
 }
-_BACK = "propagate predictions"
-STAGE_GROUPS = (*dict.fromkeys(_GROUPS.values()), _BACK)
+STAGE_GROUPS = (*dict.fromkeys(group for group in _GROUPS.values() if group != _BACK), _BACK)
 """The parts of an inference, in the order in which they happen."""
 
 

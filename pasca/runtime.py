@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from search_space.errors import ModelError
-from search_space.graph_operators import GraphOperator, graph_operator
+from search_space.graph_operators import GraphOperator, channels
 
 FORMAT, FORMAT_VERSION = "pasca-model", 1
 """The version goes up whenever a reader of the old form would misunderstand the new one."""
@@ -140,22 +140,23 @@ def match_columns(
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """One graph stage: an operator and how often it is applied."""
+    """One graph stage: its operators, side by side, and how often they are applied."""
 
-    operator: GraphOperator
+    operators: tuple[GraphOperator, ...]
     steps: int
 
     @classmethod
     def read(cls, values: Mapping[str, Any] | None) -> _Stage | None:
-        return None if values is None else cls(graph_operator(values["aggregator"]), int(values["steps"]))
+        return None if values is None else cls(channels(values["aggregator"]), int(values["steps"]))
 
-    def step(
-        self, matrix: sparse.csr_array, current: NDArray[np.float32], start: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """(1-α) M X(k-1) + α X(0)."""
-        restart = np.float32(self.operator.restart)
-        moved: NDArray[np.float32] = matrix @ current
-        return moved if restart == 0 else (1 - restart) * moved + restart * start
+
+def _step(
+    operator: GraphOperator, matrix: sparse.csr_array, current: NDArray[np.float32], start: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """(1-α) M X(k-1) + α X(0)."""
+    restart = np.float32(operator.restart)
+    moved: NDArray[np.float32] = matrix @ current
+    return moved if restart == 0 else (1 - restart) * moved + restart * start
 
 
 class RuntimeModel:
@@ -235,10 +236,11 @@ class RuntimeModel:
         probabilities = self._transform(self._hops(dense, matrix, built))
         if self._post is None:
             return probabilities
-        step_matrix = self._matrix(self._post, matrix, built)
+        (operator,) = self._post.operators
+        step_matrix = _matrix(operator, matrix, built)
         current = probabilities
         for _ in range(self._post.steps):
-            current = self._post.step(step_matrix, current, probabilities)
+            current = _step(operator, step_matrix, current, probabilities)
         divided: NDArray[np.float32] = current / current.sum(axis=1, keepdims=True)
         return divided
 
@@ -279,37 +281,39 @@ class RuntimeModel:
     def _hops(
         self, start: NDArray[np.float32], adjacency: sparse.csr_array, built: dict[str, sparse.csr_array]
     ) -> dict[int, NDArray[np.float32]]:
-        """The hops that the network reads, each (N, F), by number; the others are dropped on the way."""
-        hops = {0: start} if 0 in self._read_hops else {}
+        """The hops that the network reads, each (N, width), by number; the others are dropped on the way."""
         if self._pre is None:
-            return hops
-        matrix, current = self._matrix(self._pre, adjacency, built), start
-        for k in range(1, self._pre.steps + 1):
-            current = self._pre.step(matrix, current, start)
-            if k in self._read_hops:
-                hops[k] = current
-        return hops
-
-    def _matrix(
-        self, stage: _Stage, adjacency: sparse.csr_array, built: dict[str, sparse.csr_array]
-    ) -> sparse.csr_array:
-        key = stage.operator.matrix_key
-        if key not in built:
-            built[key] = stage.operator.matrix(adjacency)
-        return built[key]
+            return {0: start}
+        tiles: dict[int, list[NDArray[np.float32]]] = {k: [] for k in sorted(self._read_hops)}
+        for operator in self._pre.operators:
+            matrix, current = _matrix(operator, adjacency, built), start
+            for k in range(self._pre.steps + 1):
+                current = _step(operator, matrix, current, start) if k else start
+                if k in self._read_hops:
+                    tiles[k].append(current)
+        return {k: of_hop[0] if len(of_hop) == 1 else np.concatenate(of_hop, axis=1) for k, of_hop in tiles.items()}
 
     def _transform(self, hops: Mapping[int, NDArray[np.float32]]) -> NDArray[np.float32]:
         """(N, C) softmax output, block by block of rows; hops that the network does not read are fed as zeros."""
-        N = next(iter(hops.values())).shape[0]
+        N, width = next(iter(hops.values())).shape
         blocks = []
         for first in range(0, N, BLOCK_ROWS):
             rows = slice(first, min(first + BLOCK_ROWS, N))
-            stack = np.zeros((self._num_hops, rows.stop - first, self.num_features), dtype=np.float32)
+            stack = np.zeros((self._num_hops, rows.stop - first, width), dtype=np.float32)
             for k, hop in hops.items():
                 stack[k] = hop[rows]
             blocks.append(self._session.run(None, {"hops": stack})[0])
         joined: NDArray[np.float32] = np.concatenate(blocks)
         return joined
+
+
+def _matrix(
+    operator: GraphOperator, adjacency: sparse.csr_array, built: dict[str, sparse.csr_array]
+) -> sparse.csr_array:
+    key = operator.matrix_key
+    if key not in built:
+        built[key] = operator.matrix(adjacency)
+    return built[key]
 
 
 def _normalise(features: NDArray[np.float32], how: Mapping[str, Any]) -> None:

@@ -15,65 +15,36 @@ import re
 from dataclasses import dataclass
 
 from search_space.errors import DesignError
+from search_space.names import (
+    LEARNING_MESSAGES,
+    MESSAGES,
+    PAPER_AGGREGATORS,
+    PAPER_MESSAGES,
+    POST_KINDS,
+    PRE_KINDS,
+    AggregatorName,
+    canonical_aggregator,
+    canonical_message,
+    decay_rate,
+    restart_probability,
+)
 
-PAPER_AGGREGATORS = ("augmented", "ppr0.1", "ppr0.2", "ppr0.3", "triangle")
-PAPER_MESSAGES = ("none", "mean", "max", "concat", "weighted", "adaptive")
-
-_PPR = re.compile(r"ppr(\d*\.?\d+(?:e-?\d+)?)")
-_DECAY = re.compile(r"decay(\d*\.?\d+(?:e-?\d+)?)")
 _STEPS = re.compile(r"(?P<name>.+)\^(?P<count>\d{1,4})")
 _MLP = re.compile(r"mlp-(\d{1,4})")
 
 
-def canonical_aggregator(name: str) -> str:
-    """Return the one spelling of a graph aggregator's name (`ppr0.10` becomes `ppr0.1`).
+def stage_aggregator(name: str, kinds: tuple[str, ...], stage: str) -> str:
+    """Return the one spelling of a graph aggregator's name, for a stage that has some kinds of them.
 
+    Args:
+        stage: what the stage works on, for messages.
     Raises:
-        DesignError: there is no such aggregator, or its restart probability is not in (0, 1).
+        DesignError: there is no such aggregator, or not in that stage.
     """
-    if name in ("augmented", "triangle"):
-        return name
-    match = _PPR.fullmatch(name)
-    if match is None:
-        raise DesignError(
-            f"unknown graph aggregator {name!r}; choose from: augmented, pprA with 0 < A < 1 (as in ppr0.1), triangle"
-        )
-    alpha = float(match[1])
-    if not 0.0 < alpha < 1.0:
-        raise DesignError(f"personalised PageRank needs 0 < alpha < 1, got {name!r}")
-    return f"ppr{alpha:g}"
-
-
-def restart_probability(aggregator: str) -> float | None:
-    """Return α of a personalised PageRank aggregator, or None for any other canonical name."""
-    match = _PPR.fullmatch(aggregator)
-    return None if match is None else float(match[1])
-
-
-def canonical_message(name: str) -> str:
-    """Return the one spelling of a message aggregator's name.
-
-    Raises:
-        DesignError: there is no such aggregator, or its decay is not in (0, 1).
-    """
-    if name in PAPER_MESSAGES:
-        return name
-    match = _DECAY.fullmatch(name)
-    if match is None:
-        raise DesignError(
-            f"unknown message aggregator {name!r}; choose from: {', '.join(PAPER_MESSAGES)}, "
-            "decayA with 0 < A < 1 (as in decay0.1)"
-        )
-    alpha = float(match[1])
-    if not 0.0 < alpha < 1.0:
-        raise DesignError(f"decay needs 0 < alpha < 1, got {name!r}")
-    return f"decay{alpha:g}"
-
-
-def decay_rate(message: str) -> float | None:
-    """Return α of a fixed-decay message aggregator, or None for any other canonical name."""
-    match = _DECAY.fullmatch(message)
-    return None if match is None else float(match[1])
+    parsed = AggregatorName.parse(name)
+    if parsed.kind not in kinds:
+        raise DesignError(f"{parsed} is no graph aggregator of {stage}; choose from: {', '.join(kinds)}")
+    return str(parsed)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -115,14 +86,15 @@ class Architecture:
                     f"k_pre={self.k_pre} needs a graph aggregator and a message aggregator, "
                     f"got {self.pre_aggregator!r} and {self.message!r}"
                 )
-            object.__setattr__(self, "pre_aggregator", canonical_aggregator(self.pre_aggregator))
+            object.__setattr__(self, "pre_aggregator", stage_aggregator(self.pre_aggregator, PRE_KINDS, "features"))
             object.__setattr__(self, "message", canonical_message(self.message))
         if self.k_post == 0:
             object.__setattr__(self, "post_aggregator", None)
         else:
             if self.post_aggregator is None:
                 raise DesignError(f"k_post={self.k_post} needs a graph aggregator, got None")
-            object.__setattr__(self, "post_aggregator", canonical_aggregator(self.post_aggregator))
+            aggregator = stage_aggregator(self.post_aggregator, POST_KINDS, "predictions")
+            object.__setattr__(self, "post_aggregator", aggregator)
 
     def __str__(self) -> str:
         pre = f"{self.pre_aggregator}^{self.k_pre}/{self.message}" if self.k_pre else "-/-"
@@ -168,3 +140,17 @@ def _parse_steps(part: str, text: str) -> tuple[int, str | None]:
     if match is None or int(match["count"]) == 0:
         raise DesignError(f"a graph stage is '-' or NAME^STEPS, as in ppr0.1^6; got {part!r} in {text!r}")
     return int(match["count"]), match["name"]
+
+
+__all__ = [
+    "LEARNING_MESSAGES",
+    "MESSAGES",
+    "PAPER_AGGREGATORS",
+    "PAPER_MESSAGES",
+    "Architecture",
+    "canonical_aggregator",
+    "canonical_message",
+    "decay_rate",
+    "restart_probability",
+    "stage_aggregator",
+]

@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from search_space.architecture import Architecture
+from search_space.graph_operators import GraphOperator, channels
 from search_space.message_operators import message_operator
 from search_space.transform import Dropout, InputDropout, Transform
 
@@ -15,6 +16,8 @@ from search_space.transform import Dropout, InputDropout, Transform
 class Network(nn.Module):
     """Message aggregator and transform of one design, for S repeats at once.
 
+    Args:
+        num_features: columns of a hop, see `hop_width`.
     Attributes:
         join: the message aggregator, or None for a design without pre-processing.
         transform: the MLP.
@@ -37,7 +40,7 @@ class Network(nn.Module):
         """Do once what does not depend on weights.
 
         Args:
-            hops: (K_pre + 1, n, F).
+            hops: (K_pre + 1, n, F), F columns of a hop.
         Returns:
             What `forward` takes: (n, width) already joined, or the hops themselves when the join learns.
         """
@@ -62,6 +65,16 @@ class Network(nn.Module):
     def undecayed_parameters(self) -> list[nn.Parameter]:
         """Weights trained without weight decay: the hop weights of `weighted`."""
         return [parameter for name, parameter in self.named_parameters() if name == "join.logits"]
+
+
+def pre_operators(design: Architecture) -> tuple[GraphOperator, ...]:
+    """The operators that features propagate by, one a channel; none for a stage that is off."""
+    return () if design.pre_aggregator is None else channels(design.pre_aggregator)
+
+
+def hop_width(design: Architecture, num_features: int) -> int:
+    """Columns of a hop: F for each channel."""
+    return num_features * max(len(pre_operators(design)), 1)
 
 
 def required_hops(design: Architecture) -> tuple[int, ...]:

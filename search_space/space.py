@@ -19,10 +19,11 @@ from search_space.architecture import (
     PAPER_AGGREGATORS,
     PAPER_MESSAGES,
     Architecture,
-    canonical_aggregator,
     canonical_message,
+    stage_aggregator,
 )
 from search_space.errors import DesignError, SpaceError
+from search_space.names import POST_KINDS, PRE_KINDS
 
 Codes = NDArray[np.int16]
 D = TypeVar("D")
@@ -112,9 +113,9 @@ class SearchSpace:
         for name, least in (("k_pre", 0), ("k_trans", 1), ("k_post", 0)):
             object.__setattr__(self, name, _counts(name, getattr(self, name), least))
         for name, canonical in (
-            ("pre_aggregator", canonical_aggregator),
+            ("pre_aggregator", lambda given: stage_aggregator(given, PRE_KINDS, "features")),
             ("message", canonical_message),
-            ("post_aggregator", canonical_aggregator),
+            ("post_aggregator", lambda given: stage_aggregator(given, POST_KINDS, "predictions")),
         ):
             needed_by = {"post_aggregator": self.k_post}.get(name, self.k_pre)
             object.__setattr__(self, name, _names(name, getattr(self, name), canonical, any(needed_by)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +19,16 @@ from scipy import sparse
 
 from engines.evaluation.costs import ENTRY_BYTES, FLOAT_BYTES, held_features
 from engines.evaluation.hop_files import ColumnTiles, HopFile, HopRows, hop_bytes, new_file, writable
-from engines.evaluation.inference import BLOCK_ROWS, post_process, transform
+from engines.evaluation.inference import BLOCK_ROWS, post_process, side_by_side, transform
 from engines.evaluation.propagation import propagate_step
 from search_space.architecture import Architecture
 from search_space.assembly import Network, required_hops
 from search_space.errors import ConfigError, StorageError
-from search_space.graph_operators import graph_operator
+from search_space.graph_operators import channels, graph_operator
 
 ReadRows = Callable[[slice], NDArray[np.float32]]
+Walk = tuple[sparse.csr_array, float]
+"""The matrix and the restart of one channel of the pre-aggregator."""
 
 ARRAYS_AT_ONCE = 3
 """Of a tile, while it is propagated: hop 0, the hop before and the one that is written."""
@@ -63,8 +65,9 @@ def classify_within(
     scores_bytes = S * N * C * FLOAT_BYTES
     built = _matrix_bytes(adjacency)
     building = built + 2 * (adjacency.nnz + N) * 12 if design.k_pre or design.k_post else 0
-    matrix_bytes = built if design.k_pre else 0
-    block_bytes = BLOCK_ROWS * FLOAT_BYTES * (2 * len(required_hops(design)) + 1) * num_features
+    num_channels = len(channels(design.pre_aggregator)) if design.pre_aggregator is not None else 1
+    matrix_bytes = num_channels * built if design.k_pre else 0
+    block_bytes = BLOCK_ROWS * FLOAT_BYTES * (2 * len(required_hops(design)) + 1) * num_features * num_channels
     left = memory_bytes - max(matrix_bytes + block_bytes, scores_bytes)
     least = max(
         building + (scores_bytes if design.k_post else 0),
@@ -78,28 +81,27 @@ def classify_within(
             f"{memory_bytes / 1e6:.1f} MB; raise it with --memory, or classify fewer nodes (--only)"
         )
     matrices: dict[str, sparse.csr_array] = {}
-    matrix, restart = None, 0.0
+    walks: list[Walk] = []
     if design.pre_aggregator is not None:
-        operator = graph_operator(design.pre_aggregator)
-        matrix = matrices.setdefault(operator.matrix_key, operator.matrix(adjacency))
-        restart = operator.restart
-    with propagated(design, matrix, restart, (N, num_features), read_features, left, folder) as hops:
+        for operator in channels(design.pre_aggregator):
+            matrix = matrices.setdefault(operator.matrix_key, operator.matrix(adjacency))
+            walks.append((matrix, operator.restart))
+    with propagated(design, walks, (N, num_features), read_features, left, folder) as hops:
         probabilities = transform(network, hops)
         del hops
     if design.post_aggregator is None:
         return probabilities
     operator = graph_operator(design.post_aggregator)
     if operator.matrix_key not in matrices:
-        matrix = None
+        walks.clear()
         matrices = {operator.matrix_key: operator.matrix(adjacency)}
-    return post_process(probabilities, matrices[operator.matrix_key], operator.restart, design.k_post)
+    return post_process(probabilities, matrices[operator.matrix_key], operator, design.k_post)
 
 
 @contextlib.contextmanager
 def propagated(
     design: Architecture,
-    matrix: sparse.csr_array | None,
-    restart: float,
+    walks: Sequence[Walk],
     shape: tuple[int, int],
     read_features: ReadRows,
     memory_bytes: int,
@@ -108,12 +110,34 @@ def propagated(
     """The hops that a design joins, in memory where they fit; files go when the context ends.
 
     Args:
-        matrix, restart: of the pre-aggregator; None for a design without one.
+        walks: one a channel of the pre-aggregator; none for a design without one.
         shape: (N, F) of the features.
-        memory_bytes: what features and hops may take; one column at a time is taken in any case.
+        memory_bytes: what features and hops may take, channels sharing it alike; one column at a time is taken in any
+            case.
     """
+    with contextlib.ExitStack() as held:
+        share = memory_bytes // max(len(walks), 1)
+        found = [
+            held.enter_context(_channel(design, matrix, restart, shape, read_features, share, folder))
+            for matrix, restart in (walks or [(None, 0.0)])
+        ]
+        yield side_by_side(found)
+
+
+@contextlib.contextmanager
+def _channel(
+    design: Architecture,
+    matrix: sparse.csr_array | None,
+    restart: float,
+    shape: tuple[int, int],
+    read_features: ReadRows,
+    memory_bytes: int,
+    folder: Path | None = None,
+) -> Iterator[list[HopRows]]:
+    """The hops of one channel; see `propagated`."""
     N, F = shape
-    held = max(held_features(design, propagating=True), 2)  # 2: what is read may be made by copying
+    # 2: what is read may be made by copying
+    held = max(held_features(design.k_pre, design.message, propagating=True), 2)
     if held * N * F * FLOAT_BYTES <= memory_bytes:
         yield _in_memory(design, matrix, restart, read_features(slice(0, N)))
         return

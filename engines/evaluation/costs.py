@@ -15,12 +15,17 @@ from numpy.typing import NDArray
 
 from engines.evaluation.inference import BLOCK_ROWS
 from search_space.architecture import Architecture
-from search_space.graph_operators import graph_operator
+from search_space.assembly import hop_width, pre_operators
+from search_space.graph_operators import CorrectAndSmooth, GraphOperator, graph_operator
+from search_space.message_operators.jumping_knowledge import REFERENCE_WIDTH
 from search_space.space import SearchSpace
 
 FLOAT_BYTES = 4
 ENTRY_BYTES = 8
 """A stored matrix entry: a float32 value and an int32 column."""
+
+_MACS_A_HOP = {None: 0, "none": 0, "concat": 0, "adaptive": 2, "recursive": 3, "jk": 2 + REFERENCE_WIDTH}
+"""Multiply-accumulates of a join for each number of each hop; 1 for a join that is not listed."""
 
 Plan = list[tuple[str, float]]
 
@@ -53,21 +58,21 @@ class Sizes:
 
 def join_width(design: Architecture, num_features: int) -> int:
     """Input width of the transform."""
-    return num_features * (design.k_pre + 1) if design.message == "concat" else num_features
+    width = hop_width(design, num_features)
+    return width * (design.k_pre + 1) if design.message == "concat" else width
 
 
-def matrix_keys(design: Architecture) -> tuple[str | None, str | None]:
-    """Which matrix pre-processing and post-processing multiply by; None for a stage that is off."""
-    pre, post = design.pre_aggregator, design.post_aggregator
+def matrix_keys(design: Architecture) -> tuple[tuple[str, ...], str | None]:
+    """Which matrices pre-processing multiplies by, and which one post-processing; none for a stage that is off."""
+    post = design.post_aggregator
     return (
-        None if pre is None else graph_operator(pre).matrix_key,
+        tuple(operator.matrix_key for operator in pre_operators(design)),
         None if post is None else graph_operator(post).matrix_key,
     )
 
 
-def hop_key(aggregator: str, width: int) -> str:
+def hop_key(operator: GraphOperator, width: int) -> str:
     """Stage name of one propagation step; a restart is part of the step's kernel."""
-    operator = graph_operator(aggregator)
     return f"hop/{operator.matrix_key}{'+restart' if operator.restart else ''}/{width}"
 
 
@@ -75,10 +80,12 @@ def front_plan(design: Architecture, sizes: Sizes) -> Plan:
     """Timed stages of a design up to the softmax, building matrices excluded: (stage, how often)."""
     F, blocks = sizes.num_features, sizes.num_blocks
     plan: Plan = [("normalise", 1.0)]
-    if design.pre_aggregator is not None:
-        plan.append((hop_key(design.pre_aggregator, F), design.k_pre))
-        if design.message != "none":
-            plan.append((f"join/{design.message}/{design.k_pre}", blocks))
+    operators = pre_operators(design)
+    plan += [(hop_key(operator, F), float(design.k_pre)) for operator in operators]
+    if len(operators) > 1:
+        plan.append((f"join-channels/{design.message}/{design.k_pre}", blocks))
+    elif operators and design.message != "none":
+        plan.append((f"join/{design.message}/{design.k_pre}", blocks))
     width = join_width(design, F)
     if design.k_trans == 1:
         plan.append((f"only-layer/{width}", blocks))
@@ -94,42 +101,63 @@ def back_plan(design: Architecture, sizes: Sizes) -> Plan:
     """Timed stages of a design after the softmax, building matrices excluded."""
     if design.post_aggregator is None:
         return []
-    return [(hop_key(design.post_aggregator, sizes.num_classes), design.k_post)]
+    operator = graph_operator(design.post_aggregator)
+    if isinstance(operator, CorrectAndSmooth):
+        # two propagations, each step followed by cutting off what is out of range
+        return [(f"cs-step/{operator.matrix_key}/{sizes.num_classes}", 2.0 * design.k_post), ("cs-scale", 1.0)]
+    return [(hop_key(operator, sizes.num_classes), float(design.k_post))]
 
 
 def stages(design: Architecture, sizes: Sizes) -> Plan:
     """All timed stages of a design; a matrix that both graph stages share is built once."""
-    builds: Plan = [(f"build/{key}", 1.0) for key in dict.fromkeys(matrix_keys(design)) if key]
+    pre, post = matrix_keys(design)
+    builds: Plan = [(f"build/{key}", 1.0) for key in dict.fromkeys((*pre, post)) if key]
     return [*builds, *front_plan(design, sizes), *back_plan(design, sizes)]
 
 
 def parameters(design: Architecture, sizes: Sizes) -> int:
     """Trainable numbers of one repeat."""
     width = join_width(design, sizes.num_features)
-    join = {"weighted": design.k_pre + 1, "adaptive": sizes.num_features}.get(design.message or "", 0)
+    join = _join_parameters(design, hop_width(design, sizes.num_features))
     widths = [width, *[sizes.hidden_width] * (design.k_trans - 1), sizes.num_classes]
     return join + sum(a * b + b for a, b in itertools.pairwise(widths))
+
+
+def _join_parameters(design: Architecture, width: int) -> int:
+    """Trainable numbers of the join of hops of some width, of one repeat."""
+    hops = design.k_pre + 1
+    learned = {
+        "weighted": hops,
+        "adaptive": width,
+        "recursive": 2 * width,
+        "jk": hops * width * REFERENCE_WIDTH + width + REFERENCE_WIDTH,
+    }
+    return learned.get(design.message or "", 0)
 
 
 def front_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> int:
     """Multiply-accumulates up to the softmax, for all nodes.
 
-    nnz(M)·F a step; a join that reads hops costs N·F for each (twice for `adaptive`, which scores and sums them),
-    `none` and `concat` cost nothing; a layer costs N times its weights.
+    nnz(M)·F a step; a join that reads hops costs N·F for each (twice for `adaptive`, which scores and sums them, three
+    times for `recursive`, which scores them twice, 2 + d times for `jk` with its layer of width d), `none` and
+    `concat` cost nothing; a layer costs N times its weights.
     """
     N, F = sizes.num_nodes, sizes.num_features
-    key, _ = matrix_keys(design)
-    hops = entries[key] * F * design.k_pre if key else 0
-    times = {None: 0, "none": 0, "concat": 0, "adaptive": 2}.get(design.message, 1)
-    join = times * N * F * (design.k_pre + 1)
+    keys, _ = matrix_keys(design)
+    hops = sum(entries[key] for key in keys) * F * design.k_pre
+    times = _MACS_A_HOP.get(design.message, 1)
+    join = times * N * hop_width(design, F) * (design.k_pre + 1)
     widths = [join_width(design, F), *[sizes.hidden_width] * (design.k_trans - 1), sizes.num_classes]
     return hops + join + N * sum(a * b for a, b in itertools.pairwise(widths))
 
 
 def back_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> int:
-    """Multiply-accumulates after the softmax: nnz(M)·C a step."""
-    _, key = matrix_keys(design)
-    return entries[key] * sizes.num_classes * design.k_post if key else 0
+    """Multiply-accumulates after the softmax: nnz(M)·C a step, of which Correct & Smooth takes K_post twice."""
+    if design.post_aggregator is None:
+        return 0
+    operator = graph_operator(design.post_aggregator)
+    steps = design.k_post * (2 if isinstance(operator, CorrectAndSmooth) else 1)
+    return entries[operator.matrix_key] * sizes.num_classes * steps
 
 
 def _matrix_bytes(entries: int, sizes: Sizes) -> int:
@@ -141,46 +169,58 @@ def _building_bytes(entries: int, sizes: Sizes) -> int:
     return _matrix_bytes(entries, sizes) + 2 * entries * 12
 
 
-def held_features(design: Architecture, *, propagating: bool) -> int:
+def held_features(k_pre: int, message: str | None, num_channels: int = 1, *, propagating: bool) -> int:
     """How many (N, F) arrays inference holds: while it propagates, or when it transforms."""
-    if design.k_pre == 0:
+    if k_pre == 0:
         return 1
-    if design.message != "none":
-        return design.k_pre + 1
+    if message != "none":
+        return num_channels * k_pre + 1
     if not propagating:
-        return 2  # the features themselves stay with the caller
-    return 3 if design.k_pre > 1 else 2
+        return num_channels + 1  # the features themselves stay with the caller
+    return num_channels + (2 if k_pre > 1 else 1)  # the last hops of the channels before, and what a step needs
 
 
 def front_bytes(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> tuple[int, int]:
     """Peak bytes of propagation and of the transform, in that order; the raw graph is held throughout."""
     N, F, C = sizes.num_nodes, sizes.num_features, sizes.num_classes
-    key, _ = matrix_keys(design)
+    keys, _ = matrix_keys(design)
     features = N * F * FLOAT_BYTES
     raw = _matrix_bytes(sizes.adjacency_entries, sizes)
-    matrix = _matrix_bytes(entries[key], sizes) if key else 0
-    building = _building_bytes(entries[key], sizes) + features if key else 0
-    propagating = max(building, matrix + held_features(design, propagating=True) * features)
+    matrix = sum(_matrix_bytes(entries[key], sizes) for key in keys)
+    held = held_features(design.k_pre, design.message, max(len(keys), 1), propagating=True)
+    building = 0
+    for place, key in enumerate(keys):
+        # a channel's matrix is made when those before have propagated
+        before = sum(_matrix_bytes(entries[other], sizes) for other in keys[:place])
+        ready = held_features(design.k_pre, design.message, place, propagating=False) if place else 1
+        building = max(building, before + _building_bytes(entries[key], sizes) + ready * features)
+    propagating = max(building, matrix + held * features)
     width, B = join_width(design, F), sizes.block_rows
-    stacked = design.k_pre + 1 if design.message not in (None, "none") else 0
+    stacked = (design.k_pre + 1) * max(len(keys), 1) if design.message not in (None, "none") else 0
+    if len(keys) > 1:
+        stacked += len(keys)  # the channels of a hop are put side by side before they are stacked
     hidden = 3 * sizes.hidden_width if design.k_trans > 1 else 0
     block = B * (stacked * F + (width if design.message not in (None, "none") else 0) + hidden + 3 * C)
     transforming = (
         matrix
-        + held_features(design, propagating=False) * features
+        + held_features(design.k_pre, design.message, max(len(keys), 1), propagating=False) * features
         + FLOAT_BYTES * (block + 2 * N * C + parameters(design, sizes))
     )
     return raw + propagating, raw + transforming
 
 
 def back_bytes(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> int:
-    """Peak bytes of post-processing: the features stay with the caller, four (N, C) arrays travel."""
+    """Peak bytes of post-processing: the features stay with the caller, four (N, C) arrays travel.
+
+    Correct & Smooth has seven of them, errors and corrected predictions beside what travels.
+    """
     _, key = matrix_keys(design)
     if key is None:
         return 0
     raw = _matrix_bytes(sizes.adjacency_entries, sizes)
     base = raw + FLOAT_BYTES * sizes.num_nodes * (sizes.num_features + sizes.num_classes)
-    working = _matrix_bytes(entries[key], sizes) + FLOAT_BYTES * 4 * sizes.num_nodes * sizes.num_classes
+    arrays = 7 if isinstance(graph_operator(design.post_aggregator or ""), CorrectAndSmooth) else 4
+    working = _matrix_bytes(entries[key], sizes) + FLOAT_BYTES * arrays * sizes.num_nodes * sizes.num_classes
     return base + max(working, _building_bytes(entries[key], sizes))
 
 
@@ -218,7 +258,7 @@ def cost_table(
     back_seconds = np.array([total(back_plan(design, sizes)) for design in backs])
     inference = front_seconds[front_of] + back_seconds[back_of]
     for key in entries:
-        in_front = np.array([matrix_keys(design)[0] == key for design in fronts])
+        in_front = np.array([key in matrix_keys(design)[0] for design in fronts])
         in_back = np.array([matrix_keys(design)[1] == key for design in backs])
         inference += np.where(in_front[front_of] | in_back[back_of], seconds.get(f"build/{key}", 0.0), 0.0)
     macs = (

@@ -17,7 +17,7 @@ from engines.evaluation.costs import Sizes
 from engines.evaluation.feeding import BatchFeed, Feed, RowSource, WholeFeed
 from engines.evaluation.hop_cache import HopCache
 from engines.evaluation.hop_files import HopRows
-from engines.evaluation.inference import post_process, transform
+from engines.evaluation.inference import TrainingLabels, post_process, side_by_side, transform
 from engines.evaluation.metrics import confusion, score
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe
@@ -28,7 +28,7 @@ from engines.graph import Nodes, Split
 from search_space.architecture import Architecture
 from search_space.assembly import required_hops
 from search_space.errors import TrialFailure
-from search_space.graph_operators import graph_operator
+from search_space.graph_operators import channels, graph_operator
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +71,11 @@ class Task:
     recipe: Recipe
     normaliser: Normaliser
     training_bytes: int
+
+    @property
+    def known(self) -> TrainingLabels:
+        """The labels of the training nodes."""
+        return TrainingLabels(self.split.train, self.labels[self.split.train])
 
 
 class DesignTrainer:
@@ -142,17 +147,21 @@ class DesignTrainer:
         operator = graph_operator(design.post_aggregator)
         with self._making:
             matrix = self.hops.matrix(operator.matrix_key)
-        spread = post_process(transform(trained.network, hops), matrix, operator.restart, design.k_post)
+        spread = post_process(transform(trained.network, hops), matrix, operator, design.k_post, self.task.known)
         return spread if nodes is None else spread[:, nodes]
 
     def _joined_hops(self, design: Architecture) -> list[HopRows]:
         if design.pre_aggregator is None:
             return [self.hops.reader("augmented", 0.0, 0)]
-        operator = graph_operator(design.pre_aggregator)
+        found = []
         with self._making:
-            # the deepest first: what is missing is then made in one go
-            self.hops.reader(operator.matrix_key, operator.restart, design.k_pre)
-            return [self.hops.reader(operator.matrix_key, operator.restart, k) for k in required_hops(design)]
+            for operator in channels(design.pre_aggregator):
+                # the deepest first: what is missing is then made in one go
+                self.hops.reader(operator.matrix_key, operator.restart, design.k_pre)
+                found.append(
+                    [self.hops.reader(operator.matrix_key, operator.restart, k) for k in required_hops(design)]
+                )
+        return side_by_side(found)
 
     def _train(
         self, design: Architecture, hops: Sequence[HopRows], seeds: Sequence[int]
@@ -180,7 +189,7 @@ class DesignTrainer:
             parts = train_side_by_side(train_group, groups)
         else:
             parts = [train_group(group) for group in _groups(seeds, plan.repeats_together)]
-        whole = together(parts, design, task.sizes.num_features, task.recipe.hidden_width, task.sizes.num_classes)
+        whole = together(parts, design, feed.num_features, task.recipe.hidden_width, task.sizes.num_classes)
         return whole, {} if plan.batch_rows is None else {"batch_rows": plan.batch_rows}
 
 

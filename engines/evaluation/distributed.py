@@ -31,8 +31,9 @@ from engines.evaluation.training import Trained
 from engines.graph import Nodes
 from search_space.architecture import Architecture
 from search_space.assembly import required_hops
-from search_space.errors import ConfigError
+from search_space.errors import ConfigError, TrialFailure
 from search_space.graph_operators import graph_operator
+from search_space.names import AggregatorName
 
 USUAL_RATES = Rates(multiply_adds=1e9, wire_bytes=1e9)
 """For choosing a plan, which needs no more than their ratio: a core's propagation against a fast network's share."""
@@ -115,8 +116,9 @@ class GroupEvaluator:
             (S,) 1 - score on the validation nodes after post-processing, and details for the record (JSON types); the
             same on every rank, but for the times.
         Raises:
-            TrialFailure: training diverged; on every rank alike.
+            TrialFailure: training diverged, or ranks cannot evaluate such a design together; on every rank alike.
         """
+        _check_design(design)
         traffic, started = self._communicator.traffic.copy(), time.perf_counter()
         hops = self._joined_hops(design)
         propagated = time.perf_counter()
@@ -245,3 +247,18 @@ class GroupEvaluator:
             num_repeats = len(next(trained.network.parameters()))
             return np.empty((num_repeats, 0, self.graph.num_classes), dtype=np.float32)
         return transform(trained.network, hops, rows)
+
+
+def _check_design(design: Architecture) -> None:
+    """Refuse what ranks have no way of doing together.
+
+    Raises:
+        TrialFailure: the design propagates by another matrix than the paper's, or corrects and smooths.
+    """
+    for aggregator in (design.pre_aggregator, design.post_aggregator):
+        name = AggregatorName.parse(aggregator) if aggregator is not None else None
+        if name is not None and (name.kind not in ("augmented", "ppr", "triangle") or name.normalisation):
+            raise TrialFailure(
+                f"a group of ranks propagates by augmented, ppr and triangle as usual, not by {name}; evaluate "
+                f"{design} with one rank an evaluator"
+            )

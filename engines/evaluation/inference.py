@@ -3,24 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
-from engines.evaluation.hop_files import HopRows
+from engines.evaluation.hop_files import ColumnTiles, HopRows
 from engines.evaluation.propagation import propagate_step
 from search_space.architecture import Architecture
 from search_space.assembly import Network
-from search_space.graph_operators import graph_operator
+from search_space.graph_operators import CorrectAndSmooth, GraphOperator, channels, graph_operator
+from search_space.graph_operators.correct_and_smooth import correct_and_smooth
 
 BLOCK_ROWS = 1024
 """Rows that are joined and transformed together: a block of wide features stays near the last-level cache."""
 
 
+@dataclass(frozen=True, eq=False)
+class TrainingLabels:
+    """What some designs know when they classify: labels of the training nodes, and no others.
+
+    Attributes:
+        nodes: (n,) node numbers.
+        classes: (n,) int64, 0 to C - 1.
+    """
+
+    nodes: NDArray[np.int64]
+    classes: NDArray[np.int64]
+
+
 def classify(
-    design: Architecture, network: Network, adjacency: sparse.csr_array, features: NDArray[np.float32]
+    design: Architecture,
+    network: Network,
+    adjacency: sparse.csr_array,
+    features: NDArray[np.float32],
+    known: TrainingLabels | None = None,
 ) -> NDArray[np.float32]:
     """Class probabilities of all nodes from the raw graph: build, propagate, join, transform, post-process.
 
@@ -31,18 +50,23 @@ def classify(
         network: trained for S repeats, on the CPU.
         adjacency: (N, N) as in a Graph.
         features: (N, F) float32, normalised.
+        known: for designs that need it.
     Returns:
         (S, N, C); each row sums to one.
     """
     matrices: dict[str, sparse.csr_array] = {}
-    hops = [features]
+    hops: list[HopRows] = [features]
     if design.pre_aggregator is not None:
-        operator = graph_operator(design.pre_aggregator)
-        matrix = matrices.setdefault(operator.matrix_key, operator.matrix(adjacency))
-        keep_all = design.message != "none"
-        for _ in range(design.k_pre):
-            step = propagate_step(matrix, hops[-1], restart=operator.restart, start=features)
-            hops = [*hops, step] if keep_all else [step]
+        found = []
+        for operator in channels(design.pre_aggregator):
+            matrix = matrices.setdefault(operator.matrix_key, operator.matrix(adjacency))
+            of_channel = [features]
+            for _ in range(design.k_pre):
+                step = propagate_step(matrix, of_channel[-1], restart=operator.restart, start=features)
+                of_channel = [step] if design.message == "none" else [*of_channel, step]
+            found.append(of_channel)
+        hops = side_by_side(found)
+        del found, of_channel, step
     probabilities = transform(network, hops)
     if design.post_aggregator is None:
         return probabilities
@@ -50,7 +74,14 @@ def classify(
     operator = graph_operator(design.post_aggregator)
     if operator.matrix_key not in matrices:
         matrices = {operator.matrix_key: operator.matrix(adjacency)}
-    return post_process(probabilities, matrices[operator.matrix_key], operator.restart, design.k_post)
+    return post_process(probabilities, matrices[operator.matrix_key], operator, design.k_post, known)
+
+
+def side_by_side(of_channels: Sequence[Sequence[HopRows]]) -> list[HopRows]:
+    """Hops of one channel as they are, or of several with the columns of the same hop next to each other."""
+    if len(of_channels) == 1:
+        return list(of_channels[0])
+    return [ColumnTiles(tiles) for tiles in zip(*of_channels, strict=True)]
 
 
 def transform(network: Network, hops: Sequence[HopRows], rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
@@ -91,22 +122,38 @@ def stack_rows(hops: Sequence[HopRows], rows: slice | NDArray[np.int64]) -> torc
 
 
 def post_process(
-    probabilities: NDArray[np.float32], matrix: sparse.csr_array, restart: float, steps: int
+    probabilities: NDArray[np.float32],
+    matrix: sparse.csr_array,
+    operator: GraphOperator,
+    steps: int,
+    known: TrainingLabels | None = None,
 ) -> NDArray[np.float32]:
     """Propagate the softmax output, keep the last step, and divide each row by its sum.
 
     Args:
         probabilities: (S, N, C), X(0) of the post-processing stage.
-        matrix: (N, N) of the aggregator.
+        matrix: (N, N) of the operator.
+        known: for an operator that needs it.
     Returns:
         (S, N, C); each row sums to one. Rows of the matrix do not, which would distort scores that compare nodes.
     """
     S, N, C = probabilities.shape
+
+    def step(before: NDArray[np.float32], start: NDArray[np.float32]) -> NDArray[np.float32]:
+        return propagate_step(matrix, before, restart=operator.restart, start=start)
+
     # (S, N, C) -> (N, S, C) -> (N, S·C): all repeats travel in one product
-    start = np.ascontiguousarray(probabilities.transpose(1, 0, 2)).reshape(N, S * C)
-    current = start
-    for _ in range(steps):
-        current = propagate_step(matrix, current, restart=restart, start=start)
-    spread = current.reshape(N, S, C)
+    by_node = np.ascontiguousarray(probabilities.transpose(1, 0, 2))
+    if isinstance(operator, CorrectAndSmooth):
+        assert known is not None, "Correct & Smooth needs the training labels"
+        spread = correct_and_smooth(by_node, known.nodes, known.classes, steps, step)
+        # a node whose numbers were all cut off at zero is as likely to be of any class
+        spread[spread.sum(axis=2) == 0.0] = 1.0
+    else:
+        start = by_node.reshape(N, S * C)
+        current = start
+        for _ in range(steps):
+            current = step(current, start)
+        spread = current.reshape(N, S, C)
     spread = spread / spread.sum(axis=2, keepdims=True)
     return np.ascontiguousarray(spread.transpose(1, 0, 2))

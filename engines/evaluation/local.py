@@ -35,6 +35,8 @@ from search_space.space import SearchSpace
 _MAKERS_OF_HOPS = (
     "search_space.graph_operators.augmented",
     "search_space.graph_operators.base",
+    "search_space.graph_operators.heat",
+    "search_space.graph_operators.high_pass",
     "search_space.graph_operators.triangle",
     "engines.evaluation.normalise",
     "engines.evaluation.propagation_kernel",

@@ -14,7 +14,7 @@ from engines.evaluation.inference import post_process, transform
 from engines.graph import Nodes
 from search_space.architecture import Architecture
 from search_space.assembly import Network
-from search_space.graph_operators import graph_operator
+from search_space.graph_operators import GraphOperator, channels, graph_operator
 
 
 def classify_nodes(
@@ -45,38 +45,42 @@ def classify_nodes(
     """
     matrices: dict[str, sparse.csr_array] = {}
     needed = np.unique(nodes)
-    outputs, post_matrix = needed, None
+    outputs, post, post_matrix = needed, None, None
     if design.post_aggregator is not None:
-        outputs, post_matrix = _neighbourhood(design.post_aggregator, design.k_post, needed, adjacency, matrices)
-    inputs, pre_matrix = outputs, None
+        post = graph_operator(design.post_aggregator)
+        outputs, post_matrix = _neighbourhood(post, design.k_post, needed, adjacency, matrices)
+    inputs, walks = outputs, []
     if design.pre_aggregator is not None:
-        inputs, pre_matrix = _neighbourhood(design.pre_aggregator, design.k_pre, outputs, adjacency, matrices)
+        # every channel of an aggregator has the same pattern, so they reach the same nodes
+        for operator in channels(design.pre_aggregator):
+            inputs, matrix = _neighbourhood(operator, design.k_pre, outputs, adjacency, matrices)
+            walks.append((matrix, operator.restart))
     matrices.clear()
-    restart = 0.0 if design.pre_aggregator is None else graph_operator(design.pre_aggregator).restart
     with propagated(
         design,
-        pre_matrix,
-        restart,
+        walks,
         (inputs.size, num_features),
         lambda rows: read_features(inputs[rows]),
         sys.maxsize if memory_bytes is None else memory_bytes,
     ) as hops:
         probabilities = transform(network, hops, np.searchsorted(inputs, outputs))
-    if design.post_aggregator is not None and post_matrix is not None:
-        restart = graph_operator(design.post_aggregator).restart
-        probabilities = post_process(probabilities, post_matrix, restart, design.k_post)
+    if post is not None and post_matrix is not None:
+        probabilities = post_process(probabilities, post_matrix, post, design.k_post)
     return probabilities[:, np.searchsorted(outputs, nodes)]
 
 
 def _neighbourhood(
-    aggregator: str, steps: int, nodes: Nodes, adjacency: sparse.csr_array, matrices: dict[str, sparse.csr_array]
+    operator: GraphOperator,
+    steps: int,
+    nodes: Nodes,
+    adjacency: sparse.csr_array,
+    matrices: dict[str, sparse.csr_array],
 ) -> tuple[Nodes, sparse.csr_array]:
-    """Ascending nodes that `steps` steps of the aggregator read for `nodes`, and the matrix between them.
+    """Ascending nodes that `steps` steps of the operator read for `nodes`, and the matrix between them.
 
     Args:
         matrices: built so far, by key; added to.
     """
-    operator = graph_operator(aggregator)
     if operator.matrix_key not in matrices:
         matrices[operator.matrix_key] = operator.matrix(adjacency)
     matrix = matrices[operator.matrix_key]

@@ -21,13 +21,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from engines.evaluation.costs import Sizes, stages
-from engines.evaluation.inference import BLOCK_ROWS, stack_rows
+from engines.evaluation.inference import BLOCK_ROWS, side_by_side, stack_rows
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.propagation import propagate_step
 from engines.graph import Graph
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError
 from search_space.graph_operators import graph_operator
+from search_space.graph_operators.correct_and_smooth import correct_and_smooth
 from search_space.message_operators import message_operator
 
 SECONDS_PER_STAGE = 0.1
@@ -167,8 +168,12 @@ class StageTimer:
             return lambda: graph_operator(details[0]).matrix(self._graph.adjacency)
         if kind == "hop":
             return self._hop(details[0], int(details[1]))
-        if kind == "join":
-            return self._join(details[0], int(details[1]))
+        if kind in ("join", "join-channels"):
+            return self._join(details[0], int(details[1]), num_channels=1 if kind == "join" else 2)
+        if kind == "cs-step":
+            return self._correcting_step(details[0], int(details[1]))
+        if kind == "cs-scale":
+            return self._correcting()
         if kind == "hidden-layer":
             return _layer(self._random(B, H), self._random(H, H), residual=True)
         if kind == "first-layer":
@@ -188,12 +193,29 @@ class StageTimer:
         )
         return lambda: propagate_step(matrix, start, restart=restart, start=start)
 
-    def _join(self, message: str, num_hops: int) -> Callable[[], object]:
+    def _correcting_step(self, key: str, width: int) -> Callable[[], object]:
+        matrix, start = self._matrix(key), self._random(self._graph.num_nodes, width).numpy()
+
+        def run() -> None:
+            step = propagate_step(matrix, start, restart=0.1, start=start)
+            np.clip(step, np.float32(0.0), np.float32(1.0), out=step)
+
+        return run
+
+    def _correcting(self) -> Callable[[], object]:
+        """Correct & Smooth without its propagations."""
+        split, labels = self._graph.split, self._graph.labels
+        predicted = self._random(self._graph.num_nodes, 1, self._graph.num_classes).numpy()
+        return lambda: correct_and_smooth(predicted, split.train, labels[split.train], 0, lambda before, _: before)
+
+    def _join(self, message: str, num_hops: int, num_channels: int) -> Callable[[], object]:
         features = self._normalised()
-        operator = message_operator(message, num_hops, self._graph.num_features, [self._generator])
+        width = num_channels * self._graph.num_features
+        operator = message_operator(message, num_hops, width, [self._generator])
         block = slice(0, min(self._graph.num_nodes, BLOCK_ROWS))
         # distinct arrays, so that each hop's rows come from memory of their own as in inference
-        hops = [features[block].copy() for _ in range(num_hops + 1)]
+        count = 1 if message == "none" else num_hops + 1
+        hops = side_by_side([[features[block].copy() for _ in range(count)] for _ in range(num_channels)])
         return _inference(lambda: operator(stack_rows(hops, slice(None))).contiguous())
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from engines.evaluation.costs import FLOAT_BYTES, Sizes, join_width
 from engines.evaluation.feeding import BLOCKS_PER_BATCH
-from search_space.architecture import Architecture
-from search_space.assembly import required_hops
+from search_space.architecture import LEARNING_MESSAGES, Architecture
+from search_space.assembly import hop_width, required_hops
 
 REPEATS_A_BATCH = 4
 """Repeats that a batch is sized for."""
@@ -48,9 +48,9 @@ class _RowBytes:
 
     @classmethod
     def of(cls, design: Architecture, sizes: Sizes) -> _RowBytes:
-        F, H, C = sizes.num_features, sizes.hidden_width, sizes.num_classes
-        k, W = len(required_hops(design)), join_width(design, F)
-        learns = design.message in ("weighted", "adaptive")
+        F, H, C = hop_width(design, sizes.num_features), sizes.hidden_width, sizes.num_classes
+        k, W = len(required_hops(design)), join_width(design, sizes.num_features)
+        learns = design.message in LEARNING_MESSAGES
         hidden = design.k_trans - 1
         # Floats, found by adding up what a step holds, and checked against measured peaks: the input and its mask,
         # which is made of bytes; of each hidden layer its output, residual sum, mask, masked output and gradients; of

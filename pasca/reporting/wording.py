@@ -7,7 +7,8 @@ from datetime import datetime
 
 from pasca.fronts import Spread
 from pasca.tables import percent, value_text
-from search_space.architecture import Architecture, decay_rate, restart_probability
+from search_space.architecture import Architecture, decay_rate
+from search_space.names import USUAL_EXPONENT, USUAL_LOOPS, AggregatorName
 
 OBJECTIVE_TITLES = {
     "val_error": "validation error",
@@ -26,6 +27,9 @@ _MESSAGES = {
     "concat": "hops are put side by side",
     "weighted": "hops are added with one learned weight each",
     "adaptive": "hops are added with weights that a learned gate gives each node",
+    "sum": "hops are added",
+    "recursive": "hops are added with weights from a learned gate that sees the hops before",
+    "jk": "hops are added with weights from a learned gate that sees all hops at once",
 }
 
 
@@ -79,12 +83,19 @@ def _steps(count: int) -> str:
 
 
 def _operator(aggregator: str) -> str:
-    restart = restart_probability(aggregator)
-    if restart is not None:
-        return f"of personalised PageRank, restarting with probability {restart:g}"
-    if aggregator == "triangle":
-        return "along edges weighted by their triangles"
-    return "along the normalised edges"
+    name = AggregatorName.parse(aggregator)
+    found = {
+        "augmented": "along the normalised edges",
+        "ppr": "of personalised PageRank, restarting with probability {}",
+        "triangle": "along edges weighted by their triangles",
+        "heat": "of heat that flows along the edges, each of length {}",
+        "highpass": "that keep what sets a node apart from its neighbours",
+        "twochannel": "along the edges, beside as many that keep what sets a node apart",
+        "cs": "of Correct & Smooth, {} of each from the neighbours",
+    }[name.kind].format("" if name.strength is None else f"{name.strength:g}")
+    if name.exponent != USUAL_EXPONENT:
+        found += f", degrees divided at exponent {name.exponent:g}"
+    return found if name.loops == USUAL_LOOPS else f"{found}, self-loops of weight {name.loops:g}"
 
 
 def _message(message: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from scipy import sparse
 
 from search_space.errors import DesignError
-from search_space.graph_operators.base import normalised_with_self_loops
+from search_space.graph_operators.augmented import AugmentedAdjacency
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +19,13 @@ class PersonalizedPageRank:
 
     Attributes:
         alpha: restart probability α.
+        low: Â.
     Raises:
         DesignError: α is not in (0, 1).
     """
 
     alpha: float
+    low: AugmentedAdjacency = field(default_factory=AugmentedAdjacency)
 
     def __post_init__(self) -> None:
         if not 0.0 < self.alpha < 1.0:
@@ -32,12 +34,12 @@ class PersonalizedPageRank:
     @property
     def name(self) -> str:
         """`ppr` with α, as in `ppr0.1`."""
-        return f"ppr{self.alpha:g}"
+        return f"ppr{self.alpha:g}{self.low.suffix}"
 
     @property
     def matrix_key(self) -> str:
-        """`augmented`: the matrix is Â for every α."""
-        return "augmented"
+        """That of Â, which is the matrix for every α."""
+        return self.low.matrix_key
 
     @property
     def restart(self) -> float:
@@ -46,4 +48,4 @@ class PersonalizedPageRank:
 
     def matrix(self, adjacency: sparse.csr_array) -> sparse.csr_array:
         """Â, shape (N, N)."""
-        return normalised_with_self_loops(adjacency)
+        return self.low.matrix(adjacency)

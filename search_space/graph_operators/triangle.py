@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from search_space.graph_operators.base import normalised_with_self_loops
+from search_space.names import USUAL_EXPONENT, USUAL_LOOPS, AggregatorName
 
 PATHS_PER_BATCH = 1 << 22
 
@@ -25,17 +26,28 @@ class TriangleInducedAdjacency:
     Structure only: weights are ignored, arcs are symmetrised, self-loops have weight 1. An edge in no triangle
     vanishes, a node in no triangle keeps its self-loop. Source: PaSca, section 3.1 (triangle-induced adjacency);
     counting: Latapy 2008, algorithm "forward".
+
+    Attributes:
+        exponent, loops: as for AugmentedAdjacency; 1/2 and 1 as usual.
+    Raises:
+        DesignError: the exponent is not in 0..1, or the weight of self-loops is negative.
     """
+
+    exponent: float = USUAL_EXPONENT
+    loops: float = USUAL_LOOPS
+
+    def __post_init__(self) -> None:
+        AggregatorName("triangle", None, self.exponent, self.loops)
 
     @property
     def name(self) -> str:
         """`triangle`."""
-        return "triangle"
+        return str(AggregatorName("triangle", None, self.exponent, self.loops))
 
     @property
     def matrix_key(self) -> str:
-        """`triangle`."""
-        return "triangle"
+        """The name."""
+        return self.name
 
     @property
     def restart(self) -> float:
@@ -44,7 +56,7 @@ class TriangleInducedAdjacency:
 
     def matrix(self, adjacency: sparse.csr_array) -> sparse.csr_array:
         """The normalised triangle counts with self-loops, shape (N, N)."""
-        return normalised_with_self_loops(triangle_counts(adjacency))
+        return normalised_with_self_loops(triangle_counts(adjacency), self.exponent, self.loops)
 
 
 def triangle_counts(adjacency: sparse.csr_array) -> sparse.csr_array:

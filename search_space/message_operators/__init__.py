@@ -11,9 +11,12 @@ from search_space.message_operators.adaptive import Adaptive
 from search_space.message_operators.base import MessageOperator
 from search_space.message_operators.concat import Concat
 from search_space.message_operators.decay import Decay
+from search_space.message_operators.jumping_knowledge import JumpingKnowledge
 from search_space.message_operators.last import LastHop
 from search_space.message_operators.max import Max
 from search_space.message_operators.mean import Mean
+from search_space.message_operators.recursive import Recursive
+from search_space.message_operators.sum import Sum
 from search_space.message_operators.weighted import Weighted
 
 
@@ -35,11 +38,17 @@ def message_operator(
         return Decay(num_hops, num_features, alpha)
     if canonical == "weighted":
         return Weighted(num_hops, num_features, num_repeats=len(generators))
-    if canonical == "adaptive":
-        return Adaptive(num_hops, num_features, generators)
+    gates: dict[str, Callable[[int, int, Sequence[torch.Generator]], MessageOperator]] = {
+        "adaptive": Adaptive,
+        "recursive": Recursive,
+        "jk": JumpingKnowledge,
+    }
+    if canonical in gates:
+        return gates[canonical](num_hops, num_features, generators)
     fixed: dict[str, Callable[[int, int], MessageOperator]] = {
         "none": LastHop,
         "mean": Mean,
+        "sum": Sum,
         "max": Max,
         "concat": Concat,
     }
@@ -50,10 +59,13 @@ __all__ = [
     "Adaptive",
     "Concat",
     "Decay",
+    "JumpingKnowledge",
     "LastHop",
     "Max",
     "Mean",
     "MessageOperator",
+    "Recursive",
+    "Sum",
     "Weighted",
     "message_operator",
 ]

@@ -10,7 +10,7 @@ from search_space.message_operators.base import MessageOperator
 class Decay(MessageOperator):
     """x(v) = Σ_k w_k x(v, k), w_k = α (1-α)^k / Σ_l α (1-α)^l. Source: Chen et al. 2020 (GBP), PPR weights.
 
-    No point of the paper's search space; for evaluating GBP.
+    No point of the paper's search space; a choice of the extended one.
     """
 
     weights: torch.Tensor

@@ -48,7 +48,7 @@ def make_trained() -> Callable[..., Any]:
     from engines.evaluation.local import TrainedDesign
     from engines.evaluation.normalise import Normaliser
     from engines.evaluation.training import Trained
-    from search_space.assembly import Network
+    from search_space.assembly import Network, hop_width
 
     def make(
         design: str,
@@ -61,7 +61,8 @@ def make_trained() -> Callable[..., Any]:
     ) -> TrainedDesign:
         architecture = Architecture.parse(design)
         generators = [torch.Generator().manual_seed(seed) for seed in range(num_repeats)]
-        network = Network(architecture, graph.num_features, graph.num_classes, HIDDEN_WIDTH, generators)
+        width = hop_width(architecture, graph.num_features)
+        network = Network(architecture, width, graph.num_classes, HIDDEN_WIDTH, generators)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.uniform_(-1.0, 1.0, generator=generators[0])

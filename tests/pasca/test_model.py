@@ -21,12 +21,15 @@ from engines.graph import Graph, Split, undirected
 from pasca.export import export_design
 from pasca.model import load_model
 from pasca.runtime import description_checksum
-from search_space.architecture import PAPER_MESSAGES, Architecture
+from search_space.architecture import MESSAGES, Architecture
 from search_space.errors import ConfigError, ModelError
 
 DESIGN = "ppr0.1^2/weighted/mlp-2/augmented^2"
 DESIGNS = (
-    *(f"augmented^2/{message}/mlp-3/ppr0.2^2" for message in (*PAPER_MESSAGES, "decay0.1")),
+    *(f"augmented^2/{message}/mlp-3/ppr0.2^2" for message in (*MESSAGES, "decay0.1")),
+    "twochannel^2/concat/mlp-2/heat0.5^2",
+    "twochannel_r0.25^1/none/mlp-1/-",
+    "highpass_loops0^2/weighted/mlp-2/ppr0.1_r0.75^2",
     "-/-/mlp-2/-",
     "triangle^2/mean/mlp-1/triangle^1",
     "triangle^1/adaptive/mlp-2/augmented^3",

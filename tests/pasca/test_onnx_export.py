@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from pasca.onnx_export import onnx_model
-from search_space.architecture import PAPER_MESSAGES, Architecture
+from search_space.architecture import MESSAGES, Architecture
 from search_space.assembly import Network, required_hops
 from search_space.errors import ModelError
 
@@ -42,7 +42,7 @@ def session(design: Architecture, made: Network) -> onnxruntime.InferenceSession
 @pytest.mark.parametrize(
     "text",
     [
-        *(f"augmented^3/{message}/mlp-3/-" for message in (*PAPER_MESSAGES, "decay0.1")),
+        *(f"augmented^3/{message}/mlp-3/-" for message in (*MESSAGES, "decay0.1")),
         *(f"ppr0.1^2/adaptive/mlp-{depth}/augmented^2" for depth in (1, 2, 6)),
         "-/-/mlp-1/-",
         "-/-/mlp-3/ppr0.1^2",
@@ -77,7 +77,7 @@ def test_the_interface_is_the_hop_stack_with_any_number_of_nodes() -> None:
     assert (result.name, result.shape, result.type) == ("probabilities", ["n", C], "tensor(float)")
 
 
-@pytest.mark.parametrize("message", [*PAPER_MESSAGES, "decay0.1"])
+@pytest.mark.parametrize("message", [*MESSAGES, "decay0.1"])
 def test_only_the_hops_that_are_required_are_read(message: str) -> None:
     design = Architecture.parse(f"augmented^3/{message}/mlp-2/-")
     run = session(design, network(design, 1))

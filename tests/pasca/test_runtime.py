@@ -16,7 +16,7 @@ from scipy import sparse
 from engines.graph import Graph
 from pasca.model import load_model
 from pasca.runtime import RuntimeModel
-from search_space.architecture import PAPER_MESSAGES
+from search_space.architecture import MESSAGES
 from search_space.errors import ModelError
 
 DESIGN = "ppr0.1^2/weighted/mlp-2/augmented^2"
@@ -26,7 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 @pytest.mark.parametrize(
     "design",
     [
-        *(f"augmented^2/{message}/mlp-3/ppr0.2^2" for message in (*PAPER_MESSAGES, "decay0.1")),
+        *(f"augmented^2/{message}/mlp-3/ppr0.2^2" for message in (*MESSAGES, "decay0.1")),
+        "twochannel^2/concat/mlp-2/heat0.5^2",
+        "twochannel_r0.25^1/none/mlp-1/-",
+        "highpass_loops0^2/weighted/mlp-2/ppr0.1_r0.75^2",
         "-/-/mlp-2/-",
         "triangle^2/mean/mlp-1/triangle^1",
         "ppr0.1^3/none/mlp-2/-",

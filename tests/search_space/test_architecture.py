@@ -3,8 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search_space.architecture import (
+    MESSAGES,
     PAPER_AGGREGATORS,
-    PAPER_MESSAGES,
     Architecture,
     canonical_aggregator,
     decay_rate,
@@ -13,7 +13,7 @@ from search_space.architecture import (
 from search_space.errors import DesignError
 
 aggregators = st.sampled_from([*PAPER_AGGREGATORS, "ppr0.15", "ppr0.025"])
-messages = st.sampled_from([*PAPER_MESSAGES, "decay0.1", "decay0.05"])
+messages = st.sampled_from([*MESSAGES, "decay0.1", "decay0.05"])
 architectures = st.builds(
     Architecture,
     k_pre=st.integers(0, 12),

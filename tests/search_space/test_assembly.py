@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from search_space.architecture import PAPER_MESSAGES, Architecture
+from search_space.architecture import MESSAGES, Architecture
 from search_space.assembly import Network, required_hops
 from search_space.message_operators import message_operator
 
@@ -14,7 +14,7 @@ def generators(*seeds: int) -> list[torch.Generator]:
     return [torch.Generator().manual_seed(seed) for seed in seeds]
 
 
-@pytest.mark.parametrize("message", [*PAPER_MESSAGES, "decay0.1"])
+@pytest.mark.parametrize("message", [*MESSAGES, "decay0.1"])
 def test_network_is_join_then_transform(message: str) -> None:
     design = Architecture.parse(f"augmented^2/{message}/mlp-2/-")
     network = Network(design, 3, 4, 5, generators(0, 1))
@@ -53,5 +53,5 @@ def test_the_hop_weights_of_weighted_are_the_only_ones_without_decay() -> None:
 
 
 def test_every_message_of_the_paper_can_be_built() -> None:
-    for message in PAPER_MESSAGES:
+    for message in MESSAGES:
         assert message_operator(message, 2, 3, generators(0)).num_hops == 2

@@ -197,9 +197,10 @@ def test_only_a_design_of_the_space_is_in_it() -> None:
         ({"k_post": [1, 1]}, "k_post of a search space repeats a value: 1, 1"),
         ({"message": ["mean", "mean"]}, "message of a search space repeats a value: mean, mean"),
         ({"pre_aggregator": ["ppr0.1", "ppr0.10"]}, "pre_aggregator of a search space repeats a value: ppr0.1, ppr0.1"),
-        ({"message": ["sum"]}, "message of the search space: unknown message aggregator 'sum'; choose from: none"),
+        ({"message": ["avg"]}, "message of the search space: unknown message aggregator 'avg'; choose from: none"),
         ({"message": [3]}, "message of a search space lists names, got 3"),
         ({"message": []}, "message of a search space is empty"),
+        ({"post_aggregator": ["highpass"]}, "post_aggregator of the search space: highpass is no graph aggregator of"),
         ({"k_post": [2], "post_aggregator": []}, "post_aggregator of a search space is empty"),
     ],
 )

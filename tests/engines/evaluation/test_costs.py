@@ -7,12 +7,12 @@ import pytest
 import torch
 
 from engines.evaluation.costs import Sizes, cost_of, cost_table, parameters, stages
-from search_space.architecture import PAPER_MESSAGES, Architecture
+from search_space.architecture import MESSAGES, Architecture
 from search_space.assembly import Network
 from search_space.space import SearchSpace
 
 SIZES = Sizes(num_nodes=5, num_features=3, num_classes=4, hidden_width=6, adjacency_entries=8)
-ENTRIES = {"augmented": 13, "triangle": 11}
+ENTRIES = {"augmented": 13, "triangle": 11, "highpass": 12, "heat0.5": 10}
 
 
 class CountedSeconds(dict[str, float]):
@@ -23,7 +23,7 @@ class CountedSeconds(dict[str, float]):
         return self[stage]
 
 
-@pytest.mark.parametrize("message", [*PAPER_MESSAGES, "decay0.2"])
+@pytest.mark.parametrize("message", [*MESSAGES, "decay0.2"])
 @pytest.mark.parametrize("k_trans", [1, 2, 5])
 def test_parameters_equal_those_of_the_network(message: str, k_trans: int) -> None:
     design = Architecture.parse(f"augmented^4/{message}/mlp-{k_trans}/-")
@@ -39,6 +39,10 @@ def test_parameters_equal_those_of_the_network(message: str, k_trans: int) -> No
         ("triangle^2/mean/mlp-2/-", 11 * 3 * 2 + 5 * 3 * 3 + 5 * (3 * 6 + 6 * 4)),
         ("augmented^1/concat/mlp-1/-", 13 * 3 + 5 * 6 * 4),
         ("augmented^1/adaptive/mlp-3/ppr0.1^7", 13 * 3 + 2 * 5 * 3 * 2 + 5 * (18 + 36 + 24) + 13 * 4 * 7),
+        ("augmented^1/recursive/mlp-1/-", 13 * 3 + 3 * 5 * 3 * 2 + 5 * 3 * 4),
+        ("augmented^1/jk/mlp-1/-", 13 * 3 + (2 + 16) * 5 * 3 * 2 + 5 * 3 * 4),
+        ("twochannel^2/none/mlp-1/-", (13 + 12) * 3 * 2 + 5 * 6 * 4),
+        ("heat0.5^2/mean/mlp-1/cs0.8^3", 10 * 3 * 2 + 5 * 3 * 3 + 5 * 3 * 4 + 13 * 4 * 3 * 2),
         ("-/-/mlp-1/triangle^2", 5 * 3 * 4 + 11 * 4 * 2),
     ],
 )
@@ -57,6 +61,21 @@ def test_stages_of_a_full_design() -> None:
         "hidden-layer": 2.0,
         "last-layer": 1.0,
         "hop/augmented/4": 2,
+    }
+
+
+def test_stages_of_two_channels_and_of_correct_and_smooth() -> None:
+    plan = dict(stages(Architecture.parse("twochannel^3/none/mlp-1/cs0.8^5"), SIZES))
+    assert plan == {
+        "build/augmented": 1.0,
+        "build/highpass": 1.0,
+        "normalise": 1.0,
+        "hop/augmented/3": 3,
+        "hop/highpass/3": 3,
+        "join-channels/none/3": 1.0,
+        "only-layer/6": 1.0,
+        "cs-step/augmented/4": 10.0,
+        "cs-scale": 1.0,
     }
 
 

@@ -67,7 +67,7 @@ def trained(feed: Any, message: str, recipe: Recipe) -> Trained:
     return train_from(feed, Architecture.parse(f"augmented^2/{message}/mlp-2/-"), recipe, 2, [4, 5], CPU)
 
 
-@pytest.mark.parametrize("message", ["none", "mean", "concat", "weighted", "adaptive"])
+@pytest.mark.parametrize("message", ["none", "mean", "concat", "weighted", "adaptive", "recursive", "jk"])
 def test_one_batch_is_the_full_batch_bit_by_bit(message: str, tmp_path: Path) -> None:
     nodes = np.arange(0, N, 3)
     hops = 1 if message == "none" else 3

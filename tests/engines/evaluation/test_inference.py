@@ -8,11 +8,13 @@ import torch
 from scipy import sparse
 
 from engines.evaluation import inference
-from engines.evaluation.inference import classify, post_process, transform
+from engines.evaluation.inference import TrainingLabels, classify, post_process, transform
 from search_space.architecture import Architecture
-from search_space.assembly import Network, required_hops
-from search_space.graph_operators import graph_operator
+from search_space.assembly import Network, hop_width, required_hops
+from search_space.graph_operators import channels, graph_operator
+from search_space.graph_operators.correct_and_smooth import correct_and_smooth
 
+KNOWN = TrainingLabels(np.array([0, 3]), np.array([2, 1]))
 DESIGNS = [
     "-/-/mlp-1/-",
     "-/-/mlp-2/ppr0.2^3",
@@ -23,6 +25,11 @@ DESIGNS = [
     "ppr0.3^2/weighted/mlp-1/triangle^1",
     "augmented^3/adaptive/mlp-2/-",
     "augmented^2/mean/mlp-2/augmented^2",
+    "heat0.25_r0.25^3/recursive/mlp-2/augmented_loops2^1",
+    "highpass^2/jk/mlp-1/heat0.5^2",
+    "twochannel^2/concat/mlp-2/augmented^1",
+    "twochannel_loops0^2/none/mlp-1/-",
+    "augmented^1/sum/mlp-1/cs0.8^3",
 ]
 
 
@@ -40,7 +47,7 @@ def features() -> np.ndarray:
 
 
 def network_of(design: Architecture) -> Network:
-    return Network(design, 3, 4, 6, [torch.Generator().manual_seed(seed) for seed in (0, 1)]).eval()
+    return Network(design, hop_width(design, 3), 4, 6, [torch.Generator().manual_seed(seed) for seed in (0, 1)]).eval()
 
 
 def dense_steps(aggregator: str, steps: int, adjacency: sparse.csr_array, X0: np.ndarray) -> list[np.ndarray]:
@@ -53,11 +60,25 @@ def dense_steps(aggregator: str, steps: int, adjacency: sparse.csr_array, X0: np
 
 
 def dense(design: Architecture, network: Network, adjacency: sparse.csr_array, X: np.ndarray) -> np.ndarray:
-    hops = dense_steps(design.pre_aggregator, design.k_pre, adjacency, X) if design.pre_aggregator else [X]
+    hops = [X]
+    if design.pre_aggregator:
+        found = [dense_steps(one.name, design.k_pre, adjacency, X) for one in channels(design.pre_aggregator)]
+        hops = [np.concatenate(of_hop, axis=1) for of_hop in zip(*found, strict=True)]
     stacked = torch.from_numpy(np.stack([hops[k] for k in required_hops(design)]).astype(np.float32))
     with torch.no_grad():
         probabilities = torch.softmax(network(network.prepare(stacked)), dim=2).numpy()
-    if design.post_aggregator:
+    if design.post_aggregator and design.post_aggregator.startswith("cs"):
+        operator = graph_operator(design.post_aggregator)
+        S = operator.matrix(adjacency).toarray().astype(np.float64)
+        by_node = correct_and_smooth(
+            probabilities.transpose(1, 0, 2),
+            KNOWN.nodes,
+            KNOWN.classes,
+            design.k_post,
+            lambda x, x0: (1 - operator.restart) * S @ x + operator.restart * x0,
+        )
+        probabilities = by_node.transpose(1, 0, 2)
+    elif design.post_aggregator:
         probabilities = np.stack(
             [dense_steps(design.post_aggregator, design.k_post, adjacency, repeat)[-1] for repeat in probabilities]
         )
@@ -71,7 +92,7 @@ def test_classify_equals_the_dense_computation(
     monkeypatch.setattr(inference, "BLOCK_ROWS", 2)  # several blocks, the last one short
     design = Architecture.parse(text)
     network = network_of(design)
-    found = classify(design, network, adjacency, features)
+    found = classify(design, network, adjacency, features, KNOWN)
     assert found.shape == (2, 5, 4)
     np.testing.assert_allclose(found, dense(design, network, adjacency, features), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found.sum(axis=2), 1.0, rtol=1e-5)
@@ -88,7 +109,7 @@ def test_post_processing_divides_rows_by_their_sum_and_keeps_the_winner(adjacenc
     rng = np.random.default_rng(1)
     start = rng.dirichlet(np.ones(3), size=(2, 5)).astype(np.float32)
     operator = graph_operator("ppr0.1")
-    found = post_process(start, operator.matrix(adjacency), operator.restart, 4)
+    found = post_process(start, operator.matrix(adjacency), operator, 4)
     for repeat, spread in zip(start, found, strict=True):
         raw = dense_steps("ppr0.1", 4, adjacency, repeat)[-1]
         assert np.abs(raw.sum(axis=1) - 1).max() > 0.05, "the rows of the matrix do not sum to one"

@@ -34,7 +34,7 @@ def rows() -> tuple[Rows, Rows]:
     return part(24), part(30)
 
 
-@pytest.mark.parametrize("message", ["none", "mean", "concat", "weighted", "adaptive"])
+@pytest.mark.parametrize("message", ["none", "mean", "sum", "concat", "weighted", "adaptive", "recursive", "jk"])
 def test_a_repeat_becomes_what_it_would_alone(message: str, rows: tuple[Rows, Rows]) -> None:
     design = Architecture.parse(f"augmented^2/{message}/mlp-3/-")
     recipe = replace(PLAIN, input_dropout=0.3, dropout=0.5, patience=3)
