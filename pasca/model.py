@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.evaluation.normalise import Normaliser
-from engines.evaluation.recipe import Recipe
+from engines.evaluation.recipe import Recipe, recipe_of
 from engines.graph import Features, Graph, Nodes
 from pasca.predictions import Predictions, write_predictions
 from pasca.quantities import parse_bytes
@@ -188,9 +188,10 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
     design, recipe = Architecture.parse(description["design"]), Recipe.from_mapping(description["recipe"])
     names, num_features = description["features"]["names"], int(description["features"]["count"])
     class_names = tuple(description["classes"])
+    hidden_width = recipe_of(design, recipe).hidden_width
     # starting weights are drawn and then replaced
     generators = [torch.Generator().manual_seed(0) for _ in range(description["repeats"]["count"])]
-    network = Network(design, hop_width(design, num_features), len(class_names), recipe.hidden_width, generators)
+    network = Network(design, hop_width(design, num_features), len(class_names), hidden_width, generators)
     try:
         network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     except RuntimeError as error:

@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from search_space.architecture import Architecture, decay_rate
 from search_space.errors import ModelError
+from search_space.transform import NORM_EPSILON
 
 OPSET, IR_VERSION = 17, 8
 LARGEST_BYTES = 2**31 - 2**20
@@ -69,7 +70,7 @@ def onnx_model(design: Architecture, num_features: int, num_classes: int, weight
         )
     graph = _Nodes()
     joined = _join(graph, design, num_features, weights)
-    scores = _transform(graph, joined, design.k_trans, weights)
+    scores = _transform(graph, joined, design, weights)
     each = graph.add("Softmax", scores, name="repeat_probabilities", axis=2)
     graph.add("ReduceMean", each, name=OUTPUT, axes=[0], keepdims=0)
     model = helper.make_model(
@@ -182,19 +183,31 @@ def _gated(graph: _Nodes, opened: str) -> str:
     return graph.add("Transpose", summed, name="joined", perm=[1, 0, 2])
 
 
-def _transform(graph: _Nodes, h: str, num_layers: int, weights: Weights) -> str:
+def _transform(graph: _Nodes, h: str, design: Architecture, weights: Weights) -> str:
     """(n, width) or (S, n, width) to class scores (S, n, C)."""
+    num_layers = design.k_trans
     for layer in range(num_layers):
         weight = weights[f"transform.weights.{layer}"]
         product = graph.add("MatMul", h, graph.constant(weight, f"weight_{layer}"), name=f"product_{layer}")
         bias = graph.constant(weights[f"transform.biases.{layer}"], f"bias_{layer}")
         y = graph.add("Add", product, bias, name=f"scores_{layer}")
         if layer < num_layers - 1:
+            if design.norm is not None:
+                y = _norm(graph, y, layer, weights)
             y = graph.add("Relu", y, name=f"hidden_{layer}")
-            if layer > 0 and weight.shape[1] == weight.shape[2]:
+            if layer > 0 and design.residual is None and weight.shape[1] == weight.shape[2]:
                 y = graph.add("Add", y, h, name=f"residual_{layer}")
         h = y
     return h
+
+
+def _norm(graph: _Nodes, y: str, layer: int, weights: Weights) -> str:
+    """A normalisation layer; gains differ by repeat, which the operator of ONNX does not know, so they come after."""
+    gains, shifts = weights[f"transform.gains.{layer}"], weights[f"transform.shifts.{layer}"]
+    ones = graph.constant(np.ones(gains.shape[-1], np.float32), f"ones_{layer}")
+    normed = graph.add("LayerNormalization", y, ones, name=f"normed_{layer}", axis=-1, epsilon=NORM_EPSILON)
+    scaled = graph.add("Mul", normed, graph.constant(gains, f"gain_{layer}"), name=f"scaled_{layer}")
+    return graph.add("Add", scaled, graph.constant(shifts, f"shift_{layer}"), name=f"shifted_{layer}")
 
 
 __all__ = ["INPUT", "OUTPUT", "onnx_model"]

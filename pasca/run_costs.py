@@ -24,6 +24,8 @@ _GROUPS = {
     "only-layer": "transform",
     "first-layer": "transform",
     "hidden-layer": "transform",
+    "plain-layer": "transform",
+    "norm-layer": "transform",
     "last-layer": "transform",
 }
 STAGE_GROUPS = (*dict.fromkeys(group for group in _GROUPS.values() if group != _BACK), _BACK)

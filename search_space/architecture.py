@@ -2,17 +2,23 @@
 
 A design has three stages (paper: SGAP): graph pre-processing, a dense transform, graph post-processing.
 
-    ppr0.1^6/weighted/mlp-3/augmented^4
-    └─────┘ └──────┘ └───┘ └─────────┘
-    pre_aggregator^k_pre / message / mlp-k_trans / post_aggregator^k_post
+    ppr0.1^6/weighted/mlp-3/augmented^4@hidden=64,norm=layer
+    └─────┘ └──────┘ └───┘ └─────────┘ └───────────────────┘
+    pre_aggregator^k_pre / message / mlp-k_trans / post_aggregator^k_post @ what differs from the training recipe
 
-A stage that is switched off is written `-`. This file knows the names; `assembly.py` knows what they build.
+A stage that is switched off is written `-`. The part from `@` on is there only where a design chooses something that
+the recipe says otherwise; the paper's designs have none. This file knows the names; `assembly.py` knows what they
+build.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import total_ordering
+from typing import Any
 
 from search_space.errors import DesignError
 from search_space.names import (
@@ -47,12 +53,74 @@ def stage_aggregator(name: str, kinds: tuple[str, ...], stage: str) -> str:
     return str(parsed)
 
 
-@dataclass(frozen=True, slots=True, order=True)
+def _count(field: str, value: Any) -> int:
+    """A whole number of at least 1, or its text."""
+    try:
+        number = int(value) if isinstance(value, (int, str)) and not isinstance(value, bool) else 0
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise DesignError(f"{field} must be a whole number of at least 1, got {value!r}")
+    return number
+
+
+def _fraction(field: str, value: Any) -> float:
+    number = _number(field, value)
+    if number >= 1.0:
+        raise DesignError(f"{field} must be below 1, got {value!r}")
+    return number
+
+
+def _positive(field: str, value: Any) -> float:
+    number = _number(field, value)
+    if number == 0.0:
+        raise DesignError(f"{field} must be above 0, got {value!r}")
+    return number
+
+
+def _number(field: str, value: Any) -> float:
+    """A number of at least 0, or its text, with as many digits as the text form shows."""
+    try:
+        number = float(format(float(value), "g"))
+    except (TypeError, ValueError):
+        raise DesignError(f"{field} must be a number, got {value!r}") from None
+    if isinstance(value, bool) or not 0.0 <= number < math.inf:
+        raise DesignError(f"{field} must be a number of at least 0, got {value!r}")
+    return number
+
+
+def _one_of(*values: str, usual: str) -> Callable[[str, Any], str | None]:
+    """One of some names; the usual one is None."""
+
+    def read(field: str, value: Any) -> str | None:
+        if value not in values:
+            raise DesignError(f"unknown {field} {value!r}; choose from: {', '.join(values)}")
+        return None if value == usual else str(value)
+
+    return read
+
+
+_EXTRAS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+    "hidden_width": ("hidden", _count),
+    "input_dropout": ("input_dropout", _fraction),
+    "dropout": ("dropout", _fraction),
+    "learning_rate": ("lr", _positive),
+    "weight_decay": ("wd", _number),
+    "norm": ("norm", _one_of("none", "layer", usual="none")),
+    "residual": ("residual", _one_of("on", "off", usual="on")),
+}
+"""Attributes that differ from the training recipe: their key in the text form, and what reads a value or its text."""
+
+
+@total_ordering
+@dataclass(frozen=True, slots=True)
 class Architecture:
     """One design; always canonical, so equal designs compare and hash equal.
 
-    The choices of a stage that is switched off vanish on construction: with `k_pre` 0 there is neither an aggregator
-    nor anything to join, with `k_post` 0 there is no second aggregator.
+    Choices that have no effect vanish on construction: with `k_pre` 0 there is neither an aggregator nor anything to
+    join, with `k_post` 0 there is no second aggregator, and without hidden layers they have no width.
+
+    The attributes from `hidden_width` on are None for what the training recipe says.
 
     Attributes:
         k_pre: propagation steps before training, 0 or more.
@@ -61,8 +129,13 @@ class Architecture:
         k_trans: linear layers of the transform, 1 or more.
         k_post: propagation steps after training, 0 or more.
         post_aggregator: graph aggregator of those steps; None when `k_post` is 0.
+        hidden_width: of hidden layers.
+        input_dropout, dropout: shares of the joined features and of each hidden layer zeroed while training, below 1.
+        learning_rate, weight_decay: Adam's.
+        norm: `layer` for a normalisation layer before each ReLU; None without.
+        residual: `off` where hidden layers have none; None where those of equal width have one.
     Raises:
-        DesignError: a name is unknown, a count is out of range, or an active stage misses its choice.
+        DesignError: a name is unknown, a number is out of range, or an active stage misses its choice.
     """
 
     k_pre: int
@@ -71,6 +144,13 @@ class Architecture:
     k_trans: int
     k_post: int = 0
     post_aggregator: str | None = None
+    hidden_width: int | None = None
+    input_dropout: float | None = None
+    dropout: float | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    norm: str | None = None
+    residual: str | None = None
 
     def __post_init__(self) -> None:
         for field, least in (("k_pre", 0), ("k_trans", 1), ("k_post", 0)):
@@ -95,11 +175,39 @@ class Architecture:
                 raise DesignError(f"k_post={self.k_post} needs a graph aggregator, got None")
             aggregator = stage_aggregator(self.post_aggregator, POST_KINDS, "predictions")
             object.__setattr__(self, "post_aggregator", aggregator)
+        for field, (_, read) in _EXTRAS.items():
+            value = getattr(self, field)
+            if value is not None:
+                object.__setattr__(self, field, read(field, value))
+        if self.k_trans == 1:
+            for field in ("hidden_width", "dropout", "norm"):
+                object.__setattr__(self, field, None)
+        if self.k_trans < 3:  # no two hidden layers that a residual could join
+            object.__setattr__(self, "residual", None)
+
+    @property
+    def extras(self) -> dict[str, Any]:
+        """The choices that differ from the training recipe, by attribute."""
+        return {field: value for field in _EXTRAS if (value := getattr(self, field)) is not None}
+
+    def __lt__(self, other: object) -> bool:
+        if not isinstance(other, Architecture):
+            return NotImplemented
+        return self._key < other._key
+
+    @property
+    def _key(self) -> tuple[tuple[bool, Any], ...]:
+        values = (getattr(self, field.name) for field in fields(self))
+        return tuple((value is not None, 0 if value is None else value) for value in values)
 
     def __str__(self) -> str:
         pre = f"{self.pre_aggregator}^{self.k_pre}/{self.message}" if self.k_pre else "-/-"
         post = f"{self.post_aggregator}^{self.k_post}" if self.k_post else "-"
-        return f"{pre}/mlp-{self.k_trans}/{post}"
+        extras = ",".join(
+            f"{_EXTRAS[field][0]}={format(value, 'g') if isinstance(value, float) else value}"
+            for field, value in self.extras.items()
+        )
+        return f"{pre}/mlp-{self.k_trans}/{post}" + (f"@{extras}" if extras else "")
 
     @classmethod
     def parse(cls, text: str) -> Architecture:
@@ -108,7 +216,8 @@ class Architecture:
         Raises:
             DesignError: the text has another form or names something unknown.
         """
-        parts = text.strip().split("/")
+        stages, at, extras = text.strip().partition("@")
+        parts = stages.split("/")
         if len(parts) != 4:
             raise DesignError(
                 f"a design has four parts, pre/message/transform/post, as in augmented^2/none/mlp-1/-; got {text!r}"
@@ -130,7 +239,24 @@ class Architecture:
             k_trans=int(mlp[1]),
             k_post=k_post,
             post_aggregator=post_aggregator,
+            **_parse_extras(extras, text) if at else {},
         )
+
+
+def _parse_extras(extras: str, text: str) -> dict[str, Any]:
+    by_key = {key: field for field, (key, _) in _EXTRAS.items()}
+    found: dict[str, Any] = {}
+    for part in extras.split(","):
+        key, equals, value = part.partition("=")
+        if not equals or key not in by_key:
+            raise DesignError(
+                f"behind @ a design has KEY=VALUE with commas, as in @hidden=64,dropout=0.3; got {part!r} in {text!r}; "
+                f"choose from: {', '.join(by_key)}"
+            )
+        if by_key[key] in found:
+            raise DesignError(f"{key} is given twice in {text!r}; give it once")
+        found[by_key[key]] = value
+    return found
 
 
 def _parse_steps(part: str, text: str) -> tuple[int, str | None]:

@@ -34,7 +34,15 @@ class Network(nn.Module):
         super().__init__()
         self.join = message_operator(design.message, design.k_pre, num_features, generators) if design.message else None
         in_width = self.join.width if self.join else num_features
-        self.transform = Transform(in_width, hidden_width, num_classes, design.k_trans, generators)
+        self.transform = Transform(
+            in_width,
+            hidden_width,
+            num_classes,
+            design.k_trans,
+            generators,
+            norm=design.norm is not None,
+            residual=design.residual is None,
+        )
 
     def prepare(self, hops: torch.Tensor) -> torch.Tensor:
         """Do once what does not depend on weights.

@@ -8,10 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 Dropout = Callable[[torch.Tensor], torch.Tensor]
 """From (n, W) that all repeats share, or (S, n, W), to (S, n, W)."""
+
+
+NORM_EPSILON = 1e-5
+"""Added to the variance by a normalisation layer."""
 
 
 class InputDropout(Protocol):
@@ -26,13 +31,16 @@ class Transform(nn.Module):
     """K_trans linear layers with ReLU and dropout between them; weights carry a leading repeat dimension.
 
     Hidden layers of equal width are joined by a residual, so it acts from K_trans = 3 on: h(l) = ReLU(W h(l-1) + b) +
-    h(l-1). Repeat s starts from generator s alone (Glorot uniform weights, zero biases). No layer mixes rows, so a
+    h(l-1). A normalisation layer stands before each ReLU: ReLU(LayerNorm(W h(l-1) + b)), with gains and shifts (Ba et
+    al. 2016). Repeat s starts from generator s alone (Glorot uniform weights, zero biases). No layer mixes rows, so a
     node's scores do not depend on the other nodes in the batch.
 
     Args:
         in_width, hidden_width, num_classes: layer sizes.
         num_layers: K_trans, 1 or more; with 1 the transform is linear and has no hidden layer.
         generators: one per repeat.
+        norm: whether hidden layers are normalised.
+        residual: whether hidden layers of equal width are joined.
     """
 
     def __init__(
@@ -42,8 +50,12 @@ class Transform(nn.Module):
         num_classes: int,
         num_layers: int,
         generators: Sequence[torch.Generator],
+        *,
+        norm: bool = False,
+        residual: bool = True,
     ) -> None:
         super().__init__()
+        self._residual = residual
         widths = [in_width, *[hidden_width] * (num_layers - 1), num_classes]
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
@@ -52,6 +64,9 @@ class Transform(nn.Module):
             starts = [torch.empty(fan_in, fan_out).uniform_(-limit, limit, generator=g) for g in generators]
             self.weights.append(nn.Parameter(torch.stack(starts)))
             self.biases.append(nn.Parameter(torch.zeros(len(starts), 1, fan_out)))
+        num_norms, shape = (num_layers - 1 if norm else 0), (len(generators), 1, hidden_width)
+        self.gains = nn.ParameterList([nn.Parameter(torch.ones(shape)) for _ in range(num_norms)])
+        self.shifts = nn.ParameterList([nn.Parameter(torch.zeros(shape)) for _ in range(num_norms)])
 
     def forward(
         self, x: torch.Tensor, input_dropout: InputDropout | None = None, hidden_dropout: Dropout | None = None
@@ -68,8 +83,10 @@ class Transform(nn.Module):
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             y = (input_dropout.times(h, weight) if input_dropout and layer == 0 else repeat_product(h, weight)) + bias
             if layer < last:
+                if self.gains:
+                    y = F.layer_norm(y, y.shape[-1:], eps=NORM_EPSILON) * self.gains[layer] + self.shifts[layer]
                 y = torch.relu(y)
-                if h.shape[-1] == y.shape[-1] and layer > 0:
+                if self._residual and layer > 0 and h.shape[-1] == y.shape[-1]:
                     y = y + h
                 if hidden_dropout:
                     y = hidden_dropout(y)

@@ -56,6 +56,11 @@ class Sizes:
         return self.num_nodes / self.block_rows
 
 
+def hidden_width(design: Architecture, sizes: Sizes) -> int:
+    """Width of the hidden layers."""
+    return sizes.hidden_width if design.hidden_width is None else design.hidden_width
+
+
 def join_width(design: Architecture, num_features: int) -> int:
     """Input width of the transform."""
     width = hop_width(design, num_features)
@@ -89,11 +94,17 @@ def front_plan(design: Architecture, sizes: Sizes) -> Plan:
     width = join_width(design, F)
     if design.k_trans == 1:
         plan.append((f"only-layer/{width}", blocks))
-    else:
-        plan.append((f"first-layer/{width}", blocks))
-        if design.k_trans > 2:
-            plan.append(("hidden-layer", blocks * (design.k_trans - 2)))
-        plan.append(("last-layer", blocks))
+        return plan
+    # the recipe's width is not in the name: the times of a run without others are as they always were
+    H = hidden_width(design, sizes)
+    hidden = "" if sizes.hidden_width == H else f"/{H}"
+    plan.append((f"first-layer/{width}{hidden}", blocks))
+    if design.k_trans > 2:
+        kind = "hidden-layer" if design.residual is None else "plain-layer"
+        plan.append((f"{kind}{hidden}", blocks * (design.k_trans - 2)))
+    if design.norm is not None:
+        plan.append((f"norm-layer{hidden}", blocks * (design.k_trans - 1)))
+    plan.append((f"last-layer{hidden}", blocks))
     return plan
 
 
@@ -119,8 +130,10 @@ def parameters(design: Architecture, sizes: Sizes) -> int:
     """Trainable numbers of one repeat."""
     width = join_width(design, sizes.num_features)
     join = _join_parameters(design, hop_width(design, sizes.num_features))
-    widths = [width, *[sizes.hidden_width] * (design.k_trans - 1), sizes.num_classes]
-    return join + sum(a * b + b for a, b in itertools.pairwise(widths))
+    H = hidden_width(design, sizes)
+    norms = 0 if design.norm is None else 2 * H * (design.k_trans - 1)
+    widths = [width, *[H] * (design.k_trans - 1), sizes.num_classes]
+    return join + norms + sum(a * b + b for a, b in itertools.pairwise(widths))
 
 
 def _join_parameters(design: Architecture, width: int) -> int:
@@ -140,15 +153,17 @@ def front_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -
 
     nnz(M)·F a step; a join that reads hops costs N·F for each (twice for `adaptive`, which scores and sums them, three
     times for `recursive`, which scores them twice, 2 + d times for `jk` with its layer of width d), `none` and
-    `concat` cost nothing; a layer costs N times its weights.
+    `concat` cost nothing; a layer costs N times its weights, a normalisation layer N times its width.
     """
     N, F = sizes.num_nodes, sizes.num_features
     keys, _ = matrix_keys(design)
     hops = sum(entries[key] for key in keys) * F * design.k_pre
     times = _MACS_A_HOP.get(design.message, 1)
     join = times * N * hop_width(design, F) * (design.k_pre + 1)
-    widths = [join_width(design, F), *[sizes.hidden_width] * (design.k_trans - 1), sizes.num_classes]
-    return hops + join + N * sum(a * b for a, b in itertools.pairwise(widths))
+    H = hidden_width(design, sizes)
+    widths = [join_width(design, F), *[H] * (design.k_trans - 1), sizes.num_classes]
+    norms = 0 if design.norm is None else N * H * (design.k_trans - 1)
+    return hops + join + norms + N * sum(a * b for a, b in itertools.pairwise(widths))
 
 
 def back_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> int:
@@ -199,7 +214,7 @@ def front_bytes(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) 
     stacked = (design.k_pre + 1) * max(len(keys), 1) if design.message not in (None, "none") else 0
     if len(keys) > 1:
         stacked += len(keys)  # the channels of a hop are put side by side before they are stacked
-    hidden = 3 * sizes.hidden_width if design.k_trans > 1 else 0
+    hidden = (3 if design.norm is None else 4) * hidden_width(design, sizes) if design.k_trans > 1 else 0
     block = B * (stacked * F + (width if design.message not in (None, "none") else 0) + hidden + 3 * C)
     transforming = (
         matrix

@@ -20,7 +20,7 @@ from engines.evaluation.hop_files import HopRows
 from engines.evaluation.inference import TrainingLabels, post_process, side_by_side, transform
 from engines.evaluation.metrics import confusion, score
 from engines.evaluation.normalise import Normaliser
-from engines.evaluation.recipe import Recipe
+from engines.evaluation.recipe import Recipe, recipe_of
 from engines.evaluation.side_by_side import train_side_by_side
 from engines.evaluation.training import Trained, together, train_from
 from engines.evaluation.training_memory import plan_training
@@ -189,7 +189,8 @@ class DesignTrainer:
             parts = train_side_by_side(train_group, groups)
         else:
             parts = [train_group(group) for group in _groups(seeds, plan.repeats_together)]
-        whole = together(parts, design, feed.num_features, task.recipe.hidden_width, task.sizes.num_classes)
+        hidden_width = recipe_of(design, task.recipe).hidden_width
+        whole = together(parts, design, feed.num_features, hidden_width, task.sizes.num_classes)
         return whole, {} if plan.batch_rows is None else {"batch_rows": plan.batch_rows}
 
 

@@ -25,7 +25,7 @@ from engines.evaluation.metrics import check_metric, score
 from engines.evaluation.parameter_server import ServerSettings
 from engines.evaluation.plan_model import Layout, Rates, choose_plan
 from engines.evaluation.plans import USUAL_BUFFER_BYTES, PropagationPlan, Rows, Walk
-from engines.evaluation.recipe import Recipe
+from engines.evaluation.recipe import Recipe, recipe_of
 from engines.evaluation.row_blocks import RowBlocks
 from engines.evaluation.training import Trained
 from engines.graph import Nodes
@@ -179,21 +179,21 @@ class GroupEvaluator:
     def _train(
         self, design: Architecture, hops: Sequence[Rows], seeds: Sequence[int]
     ) -> tuple[Trained, dict[str, Any]]:
-        split, servers = self.graph.split, self._settings.servers
+        split, servers, recipe = self.graph.split, self._settings.servers, recipe_of(design, self.recipe)
         train, validation = self._own_rows(hops, split.train), self._own_rows(hops, split.validation)
         C = self.graph.num_classes
         if servers.consistency.name == "admm":
             if self._settings.batch_rows is not None:
                 raise ConfigError("admm takes full-batch steps; leave the batch size out")
             trained, rounds = train_by_admm(
-                self._communicator, design, self.recipe, train, validation, C, seeds, self._settings.admm
+                self._communicator, design, recipe, train, validation, C, seeds, self._settings.admm
             )
             residuals = [[one.primal, one.dual, one.penalty] for one in rounds]
             return trained, {"admm_residuals": residuals}
         trained = train_in_group(
             self._communicator,
             design,
-            self.recipe,
+            recipe,
             train,
             validation,
             C,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from search_space.architecture import Architecture
 from search_space.errors import ConfigError
 
 NORMALISATIONS = ("row", "standard", "l2", "none")
@@ -83,3 +84,10 @@ class Recipe:
             if name not in legal:
                 raise ConfigError(f"unknown field {name!r} of a recipe; choose from: {', '.join(legal)}")
         return cls(**values)
+
+
+def recipe_of(design: Architecture, recipe: Recipe) -> Recipe:
+    """The recipe that a design is trained by: the run's, with what the design says otherwise."""
+    legal = {field.name for field in fields(Recipe)}
+    chosen = {name: value for name, value in design.extras.items() if name in legal}
+    return replace(recipe, **chosen) if chosen else recipe

@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from scipy import sparse
+from torch.nn.functional import layer_norm
 
 from engines.evaluation.costs import Sizes, stages
 from engines.evaluation.inference import BLOCK_ROWS, side_by_side, stack_rows
@@ -30,6 +31,7 @@ from search_space.errors import ConfigError
 from search_space.graph_operators import graph_operator
 from search_space.graph_operators.correct_and_smooth import correct_and_smooth
 from search_space.message_operators import message_operator
+from search_space.transform import NORM_EPSILON
 
 SECONDS_PER_STAGE = 0.1
 MOST_RUNS = 7
@@ -174,10 +176,14 @@ class StageTimer:
             return self._correcting_step(details[0], int(details[1]))
         if kind == "cs-scale":
             return self._correcting()
-        if kind == "hidden-layer":
-            return _layer(self._random(B, H), self._random(H, H), residual=True)
+        if kind in ("hidden-layer", "plain-layer", "norm-layer", "last-layer") and details:
+            H = int(details[0])
+        if kind in ("hidden-layer", "plain-layer"):
+            return _layer(self._random(B, H), self._random(H, H), residual=kind == "hidden-layer")
+        if kind == "norm-layer":
+            return _norm(self._random(B, H), self._random(H))
         if kind == "first-layer":
-            width = int(details[0])
+            width, H = int(details[0]), int(details[1]) if len(details) > 1 else H
             return _layer(self._random(B, width), self._random(width, H), residual=False)
         width = H if kind == "last-layer" else int(details[0])
         inputs, weight = self._random(B, width), self._random(width, C)
@@ -225,6 +231,10 @@ def _layer(inputs: torch.Tensor, weight: torch.Tensor, *, residual: bool) -> Cal
         return outputs + inputs if residual else outputs
 
     return _inference(run)
+
+
+def _norm(inputs: torch.Tensor, gains: torch.Tensor) -> Callable[[], object]:
+    return _inference(lambda: layer_norm(inputs, inputs.shape[-1:], eps=NORM_EPSILON) * gains + 0.1)
 
 
 def _inference(run: Callable[[], torch.Tensor]) -> Callable[[], object]:

@@ -15,7 +15,7 @@ from engines.evaluation.allocator import keeping_large_blocks
 from engines.evaluation.dropout import RepeatDropout
 from engines.evaluation.feeding import Feed, OpenFeed, Rows, WholeFeed
 from engines.evaluation.metrics import score
-from engines.evaluation.recipe import Recipe
+from engines.evaluation.recipe import Recipe, recipe_of
 from search_space.architecture import Architecture
 from search_space.assembly import Network
 from search_space.errors import TrialFailure
@@ -68,7 +68,7 @@ def train_from(
     seeds: Sequence[int],
     device: torch.device,
 ) -> Trained:
-    """Train one design once per seed.
+    """Train one design once per seed, by the recipe with what the design says otherwise.
 
     The loss of a repeat is its mean cross-entropy over the rows of a batch; repeats share nothing, so their losses are
     added. A repeat's best epoch has the highest validation score, ties going to the lower validation loss; it stops
@@ -78,6 +78,7 @@ def train_from(
     Raises:
         TrialFailure: the loss is not finite.
     """
+    recipe = recipe_of(design, recipe)
     network = Network(
         design, feed.num_features, num_classes, recipe.hidden_width, seed_generators(seeds, torch.device("cpu"))
     ).to(device)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engines.evaluation.costs import FLOAT_BYTES, Sizes, join_width
+from engines.evaluation.costs import FLOAT_BYTES, Sizes, hidden_width, join_width
 from engines.evaluation.feeding import BLOCKS_PER_BATCH
 from search_space.architecture import LEARNING_MESSAGES, Architecture
 from search_space.assembly import hop_width, required_hops
@@ -48,7 +48,7 @@ class _RowBytes:
 
     @classmethod
     def of(cls, design: Architecture, sizes: Sizes) -> _RowBytes:
-        F, H, C = hop_width(design, sizes.num_features), sizes.hidden_width, sizes.num_classes
+        F, H, C = hop_width(design, sizes.num_features), hidden_width(design, sizes), sizes.num_classes
         k, W = len(required_hops(design)), join_width(design, sizes.num_features)
         learns = design.message in LEARNING_MESSAGES
         hidden = design.k_trans - 1
@@ -56,7 +56,8 @@ class _RowBytes:
         # which is made of bytes; of each hidden layer its output, residual sum, mask, masked output and gradients; of
         # the scores their logarithms and gradients. A join that learns also has its output and gradient. On CPUs the
         # masked input is no longer made where nothing is learned before it; the margin is left to batches read ahead.
-        step = 3 * W + 7 * H * hidden + 7 * C + (4 * F + 3 * k if learns else 0)
+        # A normalisation layer keeps what it normalised and what it scaled, with a gradient each.
+        step = 3 * W + (7 if design.norm is None else 11) * H * hidden + 7 * C + (4 * F + 3 * k if learns else 0)
         look = (0, 3, 5)[min(hidden, 2)] * H + 4 * C + (F + 3 * k if learns else 0)
         return cls(FLOAT_BYTES * (k * F + (0 if learns or k == 1 else W)), FLOAT_BYTES * step, FLOAT_BYTES * look)
 

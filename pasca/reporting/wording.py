@@ -65,9 +65,12 @@ def part_words(design: Architecture) -> dict[str, str]:
         else f"features take {_steps(design.k_pre)} {_operator(design.pre_aggregator)}",
         f"1:{message}": "there are no hops to join" if design.message is None else _message(design.message),
         f"2:{transform}": f"{layers} classifies each node by itself",
-        f"3:{post}": "predictions are used as they are"
-        if design.post_aggregator is None
-        else f"predictions take {_steps(design.k_post)} {_operator(design.post_aggregator)}",
+        f"3:{post}": (
+            "predictions are used as they are"
+            if design.post_aggregator is None
+            else f"predictions take {_steps(design.k_post)} {_operator(design.post_aggregator)}"
+        )
+        + (f"; other than in the recipe: {post.partition('@')[2]}" if design.extras else ""),
     }
 
 

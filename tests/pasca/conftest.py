@@ -61,8 +61,8 @@ def make_trained() -> Callable[..., Any]:
     ) -> TrainedDesign:
         architecture = Architecture.parse(design)
         generators = [torch.Generator().manual_seed(seed) for seed in range(num_repeats)]
-        width = hop_width(architecture, graph.num_features)
-        network = Network(architecture, width, graph.num_classes, HIDDEN_WIDTH, generators)
+        width, hidden = hop_width(architecture, graph.num_features), architecture.hidden_width or HIDDEN_WIDTH
+        network = Network(architecture, width, graph.num_classes, hidden, generators)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.uniform_(-1.0, 1.0, generator=generators[0])

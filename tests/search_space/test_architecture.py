@@ -22,6 +22,13 @@ architectures = st.builds(
     k_trans=st.integers(1, 12),
     k_post=st.integers(0, 12),
     post_aggregator=aggregators,
+    hidden_width=st.none() | st.integers(1, 5000),
+    input_dropout=st.none() | st.floats(0.0, 0.99),
+    dropout=st.none() | st.floats(0.0, 0.99),
+    learning_rate=st.none() | st.floats(1e-6, 10.0),
+    weight_decay=st.none() | st.floats(0.0, 1.0),
+    norm=st.sampled_from([None, "none", "layer"]),
+    residual=st.sampled_from([None, "on", "off"]),
 )
 
 
@@ -52,6 +59,49 @@ def test_an_alpha_has_one_spelling() -> None:
 def test_the_text_form_is_the_one_of_the_paper_notes() -> None:
     design = Architecture(6, "augmented", "adaptive", 3, 4, "ppr0.3")
     assert str(design) == "augmented^6/adaptive/mlp-3/ppr0.3^4"
+
+
+def test_what_differs_from_the_recipe_follows_in_one_order() -> None:
+    design = Architecture.parse("heat0.5^4/jk/mlp-3/cs0.8^10@norm=layer,dropout=.30,hidden=128,lr=1e-2,residual=on")
+    assert str(design) == "heat0.5^4/jk/mlp-3/cs0.8^10@hidden=128,dropout=0.3,lr=0.01,norm=layer"
+    assert design.extras == {"hidden_width": 128, "dropout": 0.3, "learning_rate": 0.01, "norm": "layer"}
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        ("-/-/mlp-1/-@hidden=64,dropout=0.2,norm=layer", "-/-/mlp-1/-"),
+        ("-/-/mlp-2/-@residual=off,norm=none", "-/-/mlp-2/-"),
+        ("-/-/mlp-1/-@input_dropout=0.2,residual=off", "-/-/mlp-1/-@input_dropout=0.2"),
+    ],
+)
+def test_choices_without_effect_vanish(text: str, canonical: str) -> None:
+    assert Architecture.parse(text) == Architecture.parse(canonical)
+
+
+@given(architectures, architectures, architectures)
+def test_any_designs_can_be_sorted(one: Architecture, other: Architecture, third: Architecture) -> None:
+    assert sorted([one, other, third]) == sorted([third, other, one])
+    assert (one < other) + (one == other) + (other < one) == 1
+
+
+@pytest.mark.parametrize(
+    ("extras", "told"),
+    [
+        ("hidden=0", "hidden_width must be a whole number of at least 1, got '0'"),
+        ("hidden=1.5", "hidden_width must be a whole number of at least 1, got '1.5'"),
+        ("dropout=1", "dropout must be below 1, got '1'"),
+        ("lr=0", "learning_rate must be above 0, got '0'"),
+        ("wd=nan", "weight_decay must be a number of at least 0, got 'nan'"),
+        ("wd=x", "weight_decay must be a number, got 'x'"),
+        ("norm=batch", "unknown norm 'batch'; choose from: none, layer"),
+        ("depth=2", r"behind @ a design has KEY=VALUE with commas, as in @hidden=64,dropout=0.3; got 'depth=2'"),
+        ("wd=1,wd=2", "wd is given twice"),
+    ],
+)
+def test_what_the_recipe_could_not_say_is_refused(extras: str, told: str) -> None:
+    with pytest.raises(DesignError, match=told):
+        Architecture.parse(f"-/-/mlp-3/-@{extras}")
 
 
 def test_designs_cannot_be_changed() -> None:

@@ -49,6 +49,23 @@ def test_residual_of_a_zero_layer_is_the_identity() -> None:
     torch.testing.assert_close(transform(x), two_layers(x))
 
 
+def test_a_normalisation_layer_by_hand() -> None:
+    """(1, 3) has mean 2 and deviation 1, so it becomes (-1, 1); gains (2, 2) and shifts (0, 1) make (-2, 3), and ReLU
+    (0, 3). The last layer adds both."""
+    transform = Transform(2, 2, 1, 2, generators(0), norm=True)
+    transform.weights[0].data = torch.eye(2)[None]
+    transform.weights[1].data = torch.ones(1, 2, 1)
+    transform.gains[0].data.fill_(2.0)
+    transform.shifts[0].data = torch.tensor([[[0.0, 1.0]]])
+    torch.testing.assert_close(transform(torch.tensor([[1.0, 3.0]])), torch.tensor([[[3.0]]]), rtol=1e-4, atol=0)
+
+
+def test_without_residual_a_zero_layer_lets_nothing_through() -> None:
+    transform = Transform(3, 4, 2, 3, generators(0), residual=False)
+    transform.weights[1].data.zero_()
+    torch.testing.assert_close(transform(torch.randn(6, 3)), torch.zeros(1, 6, 2))
+
+
 def test_weights_of_a_repeat_come_from_its_generator_alone() -> None:
     together = Transform(4, 6, 3, 3, generators(1, 2))
     alone = Transform(4, 6, 3, 3, generators(2))

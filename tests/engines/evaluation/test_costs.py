@@ -8,7 +8,7 @@ import torch
 
 from engines.evaluation.costs import Sizes, cost_of, cost_table, parameters, stages
 from search_space.architecture import MESSAGES, Architecture
-from search_space.assembly import Network
+from search_space.assembly import Network, hop_width
 from search_space.space import SearchSpace
 
 SIZES = Sizes(num_nodes=5, num_features=3, num_classes=4, hidden_width=6, adjacency_entries=8)
@@ -25,9 +25,11 @@ class CountedSeconds(dict[str, float]):
 
 @pytest.mark.parametrize("message", [*MESSAGES, "decay0.2"])
 @pytest.mark.parametrize("k_trans", [1, 2, 5])
-def test_parameters_equal_those_of_the_network(message: str, k_trans: int) -> None:
-    design = Architecture.parse(f"augmented^4/{message}/mlp-{k_trans}/-")
-    network = Network(design, 3, 4, 6, [torch.Generator()])
+@pytest.mark.parametrize("extras", ["", "@hidden=9,norm=layer,residual=off"])
+@pytest.mark.parametrize("aggregator", ["augmented", "twochannel"])
+def test_parameters_equal_those_of_the_network(message: str, k_trans: int, extras: str, aggregator: str) -> None:
+    design = Architecture.parse(f"{aggregator}^4/{message}/mlp-{k_trans}/-{extras}")
+    network = Network(design, hop_width(design, 3), 4, design.hidden_width or 6, [torch.Generator()])
     assert parameters(design, SIZES) == sum(p.numel() for p in network.parameters())
 
 
@@ -41,6 +43,7 @@ def test_parameters_equal_those_of_the_network(message: str, k_trans: int) -> No
         ("augmented^1/adaptive/mlp-3/ppr0.1^7", 13 * 3 + 2 * 5 * 3 * 2 + 5 * (18 + 36 + 24) + 13 * 4 * 7),
         ("augmented^1/recursive/mlp-1/-", 13 * 3 + 3 * 5 * 3 * 2 + 5 * 3 * 4),
         ("augmented^1/jk/mlp-1/-", 13 * 3 + (2 + 16) * 5 * 3 * 2 + 5 * 3 * 4),
+        ("-/-/mlp-3/-@hidden=2,norm=layer", 5 * (3 * 2 + 2 * 2 + 2 * 4) + 5 * 2 * 2),
         ("twochannel^2/none/mlp-1/-", (13 + 12) * 3 * 2 + 5 * 6 * 4),
         ("heat0.5^2/mean/mlp-1/cs0.8^3", 10 * 3 * 2 + 5 * 3 * 3 + 5 * 3 * 4 + 13 * 4 * 3 * 2),
         ("-/-/mlp-1/triangle^2", 5 * 3 * 4 + 11 * 4 * 2),
@@ -77,6 +80,19 @@ def test_stages_of_two_channels_and_of_correct_and_smooth() -> None:
         "cs-step/augmented/4": 10.0,
         "cs-scale": 1.0,
     }
+
+
+def test_stages_are_named_after_the_width_where_it_is_not_the_recipes() -> None:
+    plan = dict(stages(Architecture.parse("-/-/mlp-4/-@hidden=9,norm=layer,residual=off"), SIZES))
+    assert plan == {
+        "normalise": 1.0,
+        "first-layer/3/9": 1.0,
+        "plain-layer/9": 2.0,
+        "norm-layer/9": 3.0,
+        "last-layer/9": 1.0,
+    }
+    as_in_the_recipe = Architecture.parse("-/-/mlp-4/-@hidden=6,dropout=0.1")
+    assert stages(as_in_the_recipe, SIZES) == stages(Architecture.parse("-/-/mlp-4/-"), SIZES)
 
 
 def test_two_matrices_are_both_built() -> None:

@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from engines.evaluation.costs import Sizes, cost_of
-from engines.evaluation.inference import classify
+from engines.evaluation.inference import TrainingLabels, classify
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.threads import set_threads
 from engines.evaluation.timing import StageTimer, StageTimes, stage_key
 from engines.graph import Graph, Split, undirected
 from search_space.architecture import Architecture
-from search_space.assembly import Network
+from search_space.assembly import Network, hop_width
 from search_space.errors import ConfigError
 
 NOBODY = np.asarray([], dtype=np.int64)
@@ -26,7 +26,7 @@ def made_graph(N: int, F: int, seed: int = 0) -> Graph:
     adjacency, _, _ = undirected(rng.integers(N, size=5 * N), rng.integers(N, size=5 * N), N)
     features = rng.random((N, F), dtype=np.float32)
     labels = (np.arange(N) % 3).astype(np.int64)
-    return Graph("made", adjacency, features, labels, ("a", "b", "c"), Split(NOBODY, NOBODY, NOBODY))
+    return Graph("made", adjacency, features, labels, ("a", "b", "c"), Split(np.arange(N // 3), NOBODY, NOBODY))
 
 
 def sizes_of(graph: Graph, hidden_width: int = 32) -> Sizes:
@@ -83,19 +83,24 @@ def test_the_key_changes_with_what_times_depend_on() -> None:
     assert stage_key(made_graph(40, 6), 32, "row", 1) in keys
 
 
-def test_stage_times_add_up_to_the_time_of_a_design() -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["augmented^5/concat/mlp-3/ppr0.1^4", "twochannel^3/jk/mlp-4/cs0.8^4@hidden=128,norm=layer,residual=off"],
+)
+def test_stage_times_add_up_to_the_time_of_a_design(text: str) -> None:
     set_threads(1)
     graph = made_graph(6000, 96)
-    text = "augmented^5/concat/mlp-3/ppr0.1^4"
     design = Architecture.parse(text)
     timer = StageTimer(graph, 64, "row", StageTimes("key"))
     sizes = sizes_of(graph, 64)
-    network = Network(design, 96, 3, 64, [torch.Generator().manual_seed(0)]).eval()
+    width, hidden = hop_width(design, 96), design.hidden_width or 64
+    network = Network(design, width, 3, hidden, [torch.Generator().manual_seed(0)]).eval()
+    known = TrainingLabels(graph.split.train, graph.labels[graph.split.train])
     normaliser = Normaliser.fit("row", graph.features)
 
     def real() -> float:
         before = time.perf_counter()
-        classify(design, network, graph.adjacency, normaliser.apply(graph.features))
+        classify(design, network, graph.adjacency, normaliser.apply(graph.features), known)
         return time.perf_counter() - before
 
     real()

@@ -34,9 +34,19 @@ def rows() -> tuple[Rows, Rows]:
     return part(24), part(30)
 
 
-@pytest.mark.parametrize("message", ["none", "mean", "sum", "concat", "weighted", "adaptive", "recursive", "jk"])
-def test_a_repeat_becomes_what_it_would_alone(message: str, rows: tuple[Rows, Rows]) -> None:
-    design = Architecture.parse(f"augmented^2/{message}/mlp-3/-")
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            f"augmented^2/{message}/mlp-3/-"
+            for message in ("none", "mean", "sum", "concat", "weighted", "adaptive", "recursive", "jk")
+        ),
+        "augmented^2/mean/mlp-4/-@hidden=6,input_dropout=0.1,dropout=0.2,lr=0.02,wd=0.001,norm=layer,residual=off",
+        "augmented^2/jk/mlp-2/-@norm=layer",
+    ],
+)
+def test_a_repeat_becomes_what_it_would_alone(text: str, rows: tuple[Rows, Rows]) -> None:
+    design = Architecture.parse(text)
     recipe = replace(PLAIN, input_dropout=0.3, dropout=0.5, patience=3)
     together = train(design, recipe, *rows, 2, [10, 11, 12], CPU)
     for s, seed in enumerate([10, 11, 12]):
@@ -44,6 +54,16 @@ def test_a_repeat_becomes_what_it_would_alone(message: str, rows: tuple[Rows, Ro
         assert alone.best_epochs[0] == together.best_epochs[s]
         for one, other in zip(alone.network.parameters(), together.network.parameters(), strict=True):
             torch.testing.assert_close(one[0], other[s], rtol=1e-4, atol=1e-5)
+
+
+def test_what_a_design_says_goes_before_the_recipe(rows: tuple[Rows, Rows]) -> None:
+    """The design trained by the run's recipe is the plain design trained by a recipe that says the same."""
+    extras = "hidden=6,input_dropout=0.1,dropout=0.2,lr=0.02,wd=0.001"
+    spelled = train(Architecture.parse(f"augmented^2/mean/mlp-3/-@{extras}"), PLAIN, *rows, 2, [3], CPU)
+    recipe = replace(PLAIN, hidden_width=6, input_dropout=0.1, dropout=0.2, learning_rate=0.02, weight_decay=0.001)
+    plain = train(Architecture.parse("augmented^2/mean/mlp-3/-"), recipe, *rows, 2, [3], CPU)
+    for one, other in zip(spelled.network.parameters(), plain.network.parameters(), strict=True):
+        assert torch.equal(one, other)
 
 
 def test_the_same_seeds_give_the_same_bits(rows: tuple[Rows, Rows]) -> None:
