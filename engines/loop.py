@@ -157,9 +157,9 @@ class _Run(Generic[D]):
 
     def _view(self) -> History[D]:
         """The history as the searcher is to see it."""
-        counted = self._counted()
         if not self.plan.deterministic or self.num_evaluators == 1:
-            return History(counted)
+            return self.record.history()
+        counted = self._counted()
         known = max(len(counted) + 1 - self.num_evaluators, 0)
         return History(
             [*counted[:known], *(Trial(t.number, t.design, t.seeds, details=t.details) for t in counted[known:])]

@@ -233,7 +233,7 @@ class StudyRecord(Generic[D]):
 
     def _number(self, trial_id: int) -> int:
         """The number that the storage gave a new trial. Reading a trial whole is slow, so the likely one is tried."""
-        number = 1 + max((trial.number for trial in self._history), default=-1)
+        number = self._history.last_number + 1
         try:
             return number if self._id(number) == trial_id else self._storage.get_trial(trial_id).number
         except KeyError:

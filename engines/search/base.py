@@ -28,7 +28,8 @@ class Suggestion(Generic[D]):
 class Searcher(Protocol[D]):
     """Proposes designs. A pure function of its settings and the history: asking twice gives the same answer.
 
-    That is what makes resuming exact: a resumed search suggests what the uninterrupted one would have.
+    That is what makes resuming exact: a resumed search suggests what the uninterrupted one would have. Interrupted
+    trials may stand in the history and are to change nothing: what it says of designs and values leaves them out.
     """
 
     def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:

@@ -120,8 +120,8 @@ class EHVISearcher(Generic[D]):
             if suggestion is None:
                 break
             found.append(suggestion)
-            number = 1 + max((trial.number for trial in history), default=-1)
-            history = history.with_trial(Trial(number=number, design=suggestion.design))
+            if len(found) < count:
+                history = history.with_trial(Trial(number=history.last_number + 1, design=suggestion.design))
         return found
 
     def statement(self) -> Mapping[str, Any]:

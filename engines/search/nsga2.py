@@ -88,7 +88,7 @@ class NSGA2Searcher(Generic[D]):
         free = np.zeros(len(self._space), dtype=bool)
         free[self._permitted] = True
         free[[self._space.index(design) for design in history.attempted()]] = False
-        first = 1 + max((trial.number for trial in history), default=-1)
+        first = history.last_number + 1
         found: list[Suggestion[D]] = []
         for number in range(first, first + count):
             if not free.any():

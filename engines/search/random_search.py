@@ -39,17 +39,24 @@ class RandomSearcher(Generic[D]):
         allowed[permitted(over)] = True
         order = random_order(len(space), seed)
         self._order = order[allowed[order]]
+        # How many designs at the head of the order are known to be attempted, as long as the history's epoch lasts.
+        self._epoch: object = None
+        self._num_passed = 0
 
     def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:
         """The next `count` designs of the order that were not attempted; see `Searcher.ask`."""
-        attempted = history.attempted()
+        if history.epoch is not self._epoch:
+            self._epoch, self._num_passed = history.epoch, 0
         found: list[Suggestion[D]] = []
-        for row in self._order:
-            if len(found) == count:
-                break
+        passing = True
+        for row in self._order[self._num_passed :]:
             design = self._space.design(int(row))
-            if design not in attempted:
+            if not history.has_attempted(design):
+                passing = False
                 found.append(Suggestion(design, {"method": "random"}))
+                if len(found) == count:
+                    break
+            self._num_passed += passing
         return found
 
     def statement(self) -> Mapping[str, Any]:

@@ -2,6 +2,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from engines.history import INTERRUPTED, History, gains
 from engines.objectives import Objective, parse_objectives
@@ -38,6 +40,54 @@ def test_a_finished_trial_replaces_its_running_form() -> None:
     assert len(finished) == 5
     assert not finished.running
     assert HISTORY.running == [RUNNING]
+
+
+OUTCOMES = {
+    "running": lambda trial: trial,
+    "failed": lambda trial: trial.fail("out of memory"),
+    "interrupted": lambda trial: trial.fail(INTERRUPTED),
+    "complete": lambda trial: trial.complete(Outcome({"val_error": 0.1, "inference_seconds": 1.0}), OBJECTIVES, 1.0),
+}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 30),  # which of the histories so far is continued
+            st.integers(0, 6),
+            st.sampled_from("abc"),
+            st.sampled_from(sorted(OUTCOMES)),
+            st.sampled_from([None, 0]),
+        ),
+        max_size=14,
+    )
+)
+def test_every_history_of_a_family_is_what_its_own_trials_make_it(steps: list[tuple[int, int, str, str, None]]) -> None:
+    """Each history is compared with the plain list of its trials, oldest first, when all of them have been made."""
+    family: list[tuple[History[str], dict[int, Trial[str]]]] = [(History(), {})]
+    for which, number, design, outcome, repeats_of in steps:
+        history, trials = family[which % len(family)]
+        trial = OUTCOMES[outcome](Trial(number, design, repeats_of=repeats_of))
+        family.append((history.with_trial(trial), {**trials, number: trial}))
+    for history, trials in [*family, *family[::-1]]:
+        listed = [trials[number] for number in sorted(trials)]
+        tried = [trial.design for trial in listed if trial.reason != INTERRUPTED]
+        assert list(history) == listed
+        assert (len(history), history.last_number) == (len(listed), max(trials, default=-1))
+        assert history.running == [trial for trial in listed if not trial.finished]
+        assert history.attempted() == set(tried) == {design for design in "abc" if history.has_attempted(design)}
+        assert history.num_evaluations == sum(
+            trial.finished and trial.repeats_of is None and trial.reason != INTERRUPTED for trial in listed
+        )
+
+
+def test_an_epoch_lasts_until_an_attempted_design_becomes_free() -> None:
+    running = HISTORY.with_trial(Trial(5, "f"))
+    epoch = running.epoch
+    finished = running.with_trial(done(5, "f", 0.2, 1.0)).with_trial(Trial(6, "g"))
+    assert finished.epoch is epoch
+    assert finished.with_trial(Trial(6, "g").fail(INTERRUPTED)).epoch is not epoch
+    assert running.epoch is not epoch, "an older history has attempted less"
 
 
 def test_only_interrupted_designs_may_be_tried_again() -> None:

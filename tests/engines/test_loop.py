@@ -227,10 +227,11 @@ def test_an_interrupted_design_is_free_again_and_does_not_count() -> None:
     assert [trial.design for trial in record.kept.complete] == [0, 1]
 
 
-def test_the_searcher_does_not_see_interrupted_trials() -> None:
+def test_deterministic_evaluators_take_interrupted_trials_as_if_they_had_never_been() -> None:
     searcher = InOrder(9)
-    run_loop(searcher, [Calls(good)], Memory([Trial(number=0, design=0).fail(INTERRUPTED)]), plan(evaluations=1))
-    assert searcher.shown == [[]]
+    interrupted = Memory([Trial(number=0, design=0).fail(INTERRUPTED)])
+    run_loop(searcher, [Calls(good), Calls(good)], interrupted, plan(evaluations=2, deterministic=True))
+    assert searcher.shown == [[], [(0, Status.RUNNING)]]
 
 
 def test_an_unwritable_record_ends_the_search() -> None:

@@ -131,6 +131,13 @@ def test_an_interrupted_design_may_come_again(make: Maker) -> None:
     assert make().ask(History([Trial(0, first).fail(INTERRUPTED)]))[0].design == first
 
 
+def test_an_interrupted_trial_changes_nothing_but_the_numbers(make: Maker) -> None:
+    designs = run(make(), History(), 8)
+    done = [Trial(i + (i > 3), d, seeds=(0, 1, 2)).complete(outcome(d), PAIR, 1.0) for i, d in enumerate(designs)]
+    interrupted = Trial(4, SPACE.design(len(SPACE) - 1)).fail(INTERRUPTED)
+    assert make().ask(History([*done, interrupted]))[0].design == make().ask(History(done))[0].design
+
+
 def test_a_search_of_which_nothing_has_finished_still_suggests(make: Maker) -> None:
     searcher = make(num_initial=3)
     for status in ("running", "failed"):
