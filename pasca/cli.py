@@ -26,6 +26,7 @@ from pasca.commands.plan import plan
 from pasca.commands.predict import predict
 from pasca.commands.prepare import prepare
 from pasca.commands.report import report
+from pasca.commands.rerun import rerun
 from pasca.commands.runs import runs
 from pasca.commands.search import search
 from pasca.interrupts import terminations_raised
@@ -40,7 +41,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["--help", "-h"]},
 )
-for _command in (search, front, report, export, predict, evaluate, runs, info, convert, prepare, plan):
+for _command in (search, front, report, export, predict, evaluate, runs, info, convert, prepare, plan, rerun):
     app.command()(_command)
 
 
@@ -73,6 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             answer = app(given or ["--help"], prog_name="pasca", standalone_mode=False)
             if isinstance(answer, Answer):
                 _print(answer)
+                return answer.exit_code
             # typer hands back an exit code where a command was left early: after --help, --version or Ctrl-C.
             return answer if isinstance(answer, int) and given else 0 if given else 2
     except BrokenPipeError:

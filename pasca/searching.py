@@ -14,6 +14,7 @@ from engines.evaluation.base import Evaluator
 from engines.graph import Graph
 from engines.history import History
 from engines.loop import SAME_FAILURES, Ending, Plan, run_loop
+from engines.search.observations import initial_trials
 from engines.search.reference import extents, reference_point
 from engines.trial import Status, Trial
 from pasca.config import RunConfig
@@ -35,7 +36,7 @@ from search_space.space import SearchSpace, Space
 if TYPE_CHECKING:
     from pasca.warm_starting import WarmStart
 
-_STARTING = "starting"
+STARTING = "starting"
 """Status of a run whose record may not exist yet."""
 
 
@@ -189,6 +190,7 @@ class _Search:
         self.fresh_seeds = retraining_seeds(config.seed, config.retrain, config.repeats)
         self.warm_starts = self._warm_starts(manifest)
         self.standings: Any = None
+        self.fixed_reference: dict[str, float] | None = None
         self.searcher = self._searcher()
         self.manifest = self._manifest(manifest)
         self.record = self._record(manifest)
@@ -255,8 +257,8 @@ class _Search:
         url = self.config.storage
         if before is None:
             # Killed from here on, the run can be resumed, though it has nothing to lose yet.
-            self._write(_STARTING)
-        started = before is not None and before.get("status") != _STARTING
+            self._write(STARTING)
+        started = before is not None and before.get("status") != STARTING
         storage, where = open_storage(self.folder, url, create=not started)
         make = StudyRecord.open if started or find_study(storage, self.run_name) is not None else StudyRecord.create
         return make(
@@ -343,9 +345,14 @@ class _Search:
 
     def _fixed_reference(self) -> dict[str, float] | None:
         """The reference point once it is fixed: before, a hypervolume would rise and fall with it."""
-        if self.record.history().num_evaluations < self.config.num_initial:
-            return None
-        return self._reference()
+        if self.fixed_reference is None:
+            history, num_initial = self.record.history(), self.config.num_initial
+            if history.num_evaluations < num_initial:
+                return None
+            if initial_trials(history, num_initial) is None:  # one of them is still running
+                return self._reference()
+            self.fixed_reference = self._reference()
+        return self.fixed_reference
 
     def _reference(self) -> dict[str, float] | None:
         return reference_point(self.record.history(), self.problem.objectives, self.extents, self.config.num_initial)

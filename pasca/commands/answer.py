@@ -18,11 +18,13 @@ class Answer:
         data: JSON types, printed with `--json`.
         said: lines and tables, printed otherwise.
         as_json: which of the two is asked for.
+        exit_code: of the program; 1 where the answer is that something is not as it should be.
     """
 
     data: Mapping[str, Any] | Sequence[Any]
     said: Sequence[str | Cells]
     as_json: bool = False
+    exit_code: int = 0
 
 
 class Stopped(Exception):
