@@ -14,6 +14,7 @@ the times.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import functools
 import json
 import resource
@@ -28,6 +29,7 @@ from scipy import sparse
 from engines.evaluation.clocks import Consistency
 from engines.evaluation.communicator import Communicator, failures_end_the_job
 from engines.evaluation.feature_slices import FeatureSlices
+from engines.evaluation.messages import Tag
 from engines.evaluation.mpi import world
 from engines.evaluation.parameter_server import ParameterServer, ServerSettings
 from engines.evaluation.partition import make_partition, partition_report
@@ -71,8 +73,10 @@ def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, A
             spans[plan.name].append(slowest(ranks, functools.partial(walk, plan, start, K)))
             moved = ranks.traffic.since(before)
             sent[plan.name], waited[plan.name] = moved.sent_bytes, waited[plan.name] + moved.wait_seconds
-    rates = Rates(adjacency.nnz * (F + ENTRY_COLUMNS) * K / float(np.median(alone)), options.wire_bytes)
+    wire_bytes = options.wire_bytes or measured_wire(ranks)
+    rates = Rates(adjacency.nnz * (F + ENTRY_COLUMNS) * K / float(np.median(alone)), wire_bytes)
     found: dict[str, Any] = {
+        "wire_bytes_a_second": wire_bytes,
         "alone_seconds": float(np.median(alone)),
         "halo_rows": sum(report.halo),
         "imbalance": report.imbalance,
@@ -91,6 +95,25 @@ def propagation(ranks: Communicator, options: argparse.Namespace) -> dict[str, A
     return found
 
 
+def measured_wire(ranks: Communicator, num_rows: int = 1 << 17, width: int = 64, tiles: int = 16) -> float:
+    """Bytes a second that the slowest rank hands to its neighbour while it takes as many, packed and unpacked."""
+    rows, taken = np.ones((num_rows, width), np.float32), np.zeros((num_rows, width), np.float32)
+    to, source = (ranks.rank + 1) % ranks.size, (ranks.rank - 1) % ranks.size
+    half, step = width // 2, num_rows // tiles
+
+    def hand_over() -> None:
+        for first in range(0, num_rows, step):
+            part = np.empty((step, half), np.float32)
+            pending = [ranks.start_receive(part, source, Tag.ROWS)]
+            pending.append(ranks.start_send(np.ascontiguousarray(rows[first : first + step, :half]), to, Tag.ROWS))
+            ranks.wait(pending)
+            taken[first : first + step, half:] = part
+
+    hand_over()  # page faults, and what the library sets up with the first message
+    spans = [slowest(ranks, hand_over) for _ in range(5)]
+    return num_rows * half * rows.itemsize / float(np.median(spans))
+
+
 def walk(plan: PropagationPlan, start: NDArray[np.float32], num_hops: int) -> None:
     """All hops of a plan, let go at once."""
     plan.walk("augmented", start, 0.0).steps(num_hops)
@@ -106,8 +129,10 @@ def memory(ranks: Communicator, options: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for plan in ("rows", "features"):
         for buffer_bytes in (USUAL_BUFFER_BYTES, options.buffers << 20):
+            give_back_free_memory()
             before = resident_bytes("VmRSS")
             walking, start, layout = cut(ranks, options, plan, buffer_bytes)
+            give_back_free_memory()
             with open("/proc/self/clear_refs", "w", encoding="ascii") as reset:
                 reset.write("5")  # the highest figure starts anew
             hops = walking.walk("augmented", start, 0.0).steps(K)
@@ -145,6 +170,11 @@ def cut(
         plan = FeatureSlices(ranks, ownership, lambda key: matrix, buffer_bytes)
     start = np.random.default_rng(ranks.rank).standard_normal((ownership.nodes.size, options.features), np.float32)
     return plan, start, layout
+
+
+def give_back_free_memory() -> None:
+    """Hand what is free in the heap to the system, so that it counts neither before nor as part of what comes after."""
+    ctypes.CDLL(None).malloc_trim(0)
 
 
 def resident_bytes(field: str) -> int:
@@ -255,7 +285,7 @@ def main() -> None:
     for one in both:
         one.add_argument("--partition", default="contiguous")
     both[0].add_argument("--runs", type=int, default=5)
-    both[0].add_argument("--wire-bytes", type=float, default=2e9)
+    both[0].add_argument("--wire-bytes", type=float, help="a second between two ranks, instead of measuring it")
     both[1].add_argument("--buffers", type=int, default=16)
     one = commands.add_parser("pauses")
     one.add_argument("--clocks", type=int, default=500)

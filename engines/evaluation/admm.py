@@ -1,9 +1,10 @@
 """Consensus ADMM: each rank trains on its own rows and they agree on one model now and then, with few messages.
 
-Minimise Σ_r f_r(x_r) + g(z) subject to x_r = z, where f_r is rank r's share of the mean loss over the batch and g the
-weight decay. A round is: local steps on f_r(x) + ρ/2 |x - z + u_r|², then z from the mean of x_r + u_r, then
-u_r += x_r - z. Source: Boyd et al. 2011, sections 7.1 (consensus with regularisation), 3.3 (stopping) and 3.4.1 (a
-penalty that varies). The loss is not convex, so this is a heuristic, judged by validation like any other.
+Minimise Σ_r f_r(x_r) subject to x_r = z, where f_r is rank r's share of the mean loss over the batch, weight decay
+included. A round is: local steps on f_r(x) + ρ/2 |x - z + u_r|² that begin at z, then z the mean of x_r + u_r, then
+u_r += x_r - z. Source: Boyd et al. 2011, sections 7.1 (consensus), 3.3 (stopping) and 3.4.1 (a penalty that varies);
+Wohlberg 2017 (the residuals that vary it are relative ones). The loss is not convex and a few steps do not minimise it,
+so this is a heuristic, judged by validation like any other.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from engines.evaluation.communicator import Communicator
-from engines.evaluation.group_training import GroupModel, OwnRows
+from engines.evaluation.group_training import GroupModel, OwnRows, patience_in_looks
 from engines.evaluation.recipe import Recipe
 from engines.evaluation.shard import Adam
 from engines.evaluation.training import BestWeights, Trained
@@ -36,14 +37,16 @@ class AdmmSettings:
     Attributes:
         local_steps: full-batch steps of a rank between two rounds.
         penalty: ρ at the start.
-        ratio: the penalty is doubled when the primal residual is that many times the dual one, halved when the reverse.
-        tolerance: training ends when both residuals are below this share of what they are measured against.
+        ratio: the penalty is doubled when the primal residual is that many times the dual one, halved when the reverse,
+            each as a share of what it is measured against: the loss falls by far less than the weights move, so that
+            plain residuals would double the penalty until nobody learns.
+        tolerance: training ends when both shares are below this.
     Raises:
         ConfigError: a value is out of range.
     """
 
-    local_steps: int = 10
-    penalty: float = 0.01
+    local_steps: int = 18
+    penalty: float = 1e-4
     ratio: float = 10.0
     tolerance: float = 1e-3
 
@@ -73,6 +76,13 @@ class Residuals:
     dual_scale: float
     penalty: float
 
+    def larger(self, ratio: float) -> str | None:
+        """`primal` or `dual` when that one is more than `ratio` times the other, both relative to their scales."""
+        primal, dual = self.primal * self.dual_scale, self.dual * self.primal_scale
+        if primal > ratio * dual:
+            return "primal"
+        return "dual" if dual > ratio * primal else None
+
     def small(self, tolerance: float) -> bool:
         """Whether both are small."""
         return self.primal <= tolerance * self.primal_scale and self.dual <= tolerance * self.dual_scale
@@ -84,7 +94,6 @@ class Consensus:
     Args:
         communicator: the ranks.
         start: (d,) equal on all ranks.
-        decay: (d,) weight decay of the common variable.
         has_rows: whether this rank has a loss of its own; one that has none follows the others.
         settings: see AdmmSettings.
     Attributes:
@@ -92,10 +101,8 @@ class Consensus:
         penalty: ρ, equal on all ranks.
     """
 
-    def __init__(
-        self, communicator: Communicator, start: Floats, decay: Floats, has_rows: bool, settings: AdmmSettings
-    ) -> None:
-        self._communicator, self._decay, self._settings = communicator, decay, settings
+    def __init__(self, communicator: Communicator, start: Floats, has_rows: bool, settings: AdmmSettings) -> None:
+        self._communicator, self._settings = communicator, settings
         self.common, self.penalty = start.copy(), settings.penalty
         self._dual = np.zeros_like(start)
         self._has_rows = has_rows
@@ -112,8 +119,7 @@ class Consensus:
         before, penalty = self.common, self.penalty
         mine = weights + self._dual if self._has_rows else np.zeros_like(weights)
         total = self._communicator.sum(mine)
-        # z minimises decay/2 |z|² + Σ_r ρ/2 |x_r - z + u_r|²
-        self.common = np.float32(penalty) * total / (self._decay + np.float32(penalty * self._num_members))
+        self.common = (total / self._num_members).astype(np.float32)
         if self._has_rows:
             self._dual += weights - self.common
             squares = [_square(weights - self.common), _square(weights), _square(self._dual)]
@@ -132,11 +138,7 @@ class Consensus:
         return residuals
 
     def _adapt(self, residuals: Residuals) -> None:
-        factor = 1.0
-        if residuals.primal > self._settings.ratio * residuals.dual:
-            factor = 2.0
-        elif residuals.dual > self._settings.ratio * residuals.primal:
-            factor = 0.5
+        factor = {"primal": 2.0, "dual": 0.5, None: 1.0}[residuals.larger(self._settings.ratio)]
         self.penalty *= factor
         self._dual /= np.float32(factor)  # u is the dual over ρ
 
@@ -161,22 +163,23 @@ def train_by_admm(
         TrialFailure: the loss is not finite; on every rank alike.
     """
     model = GroupModel(communicator, design, recipe, train, validation, num_classes, seeds)
-    start = model.weights
-    consensus = Consensus(communicator, start, model.decay, train.places.numel() > 0, settings)
+    start, decay = model.weights, model.decay
+    consensus = Consensus(communicator, start, train.places.numel() > 0, settings)
     optimiser = Adam(start.size, recipe.learning_rate, np.zeros_like(start))
     batch = torch.arange(train.labels.numel())
     best = BestWeights(model.network, len(seeds))
     curve: list[tuple[int, float, float]] = []
     rounds: list[Residuals] = []
-    weights, epoch = start.copy(), 0
+    patience, epoch = patience_in_looks(recipe, settings.local_steps), 0
     while epoch < recipe.max_epochs and best.active.any():
-        loss = 0.0
+        weights, loss = consensus.common.copy(), 0.0
         for _ in range(min(settings.local_steps, recipe.max_epochs - epoch)):
             model.load(weights)
             share, gradient, own_loss = model.gradient(batch)
             loss = share * own_loss
             if share > 0.0:
-                optimiser.step(weights, np.float32(share) * gradient + consensus.pull_towards(weights))
+                own = np.float32(share) * (gradient + decay * weights)
+                optimiser.step(weights, own + consensus.pull_towards(weights))
             epoch += 1
         rounds.append(consensus.agree(weights))
         model.load(consensus.common)
@@ -185,7 +188,7 @@ def train_by_admm(
         if not (np.isfinite(train_loss) and np.isfinite(losses).all()):
             raise TrialFailure(f"training diverged: the loss is not finite after epoch {epoch}")
         curve.append((epoch, train_loss, float(scores.mean())))
-        best.update(epoch, scores, losses, recipe.patience)
+        best.update(epoch, scores, losses, patience)
         if rounds[-1].small(settings.tolerance):
             break
     best.restore()

@@ -24,7 +24,7 @@ from search_space.assembly import Network
 from search_space.errors import ConfigError, TrialFailure
 
 MEETING_EPOCHS = 10
-"""Under ssp and asp, workers meet every so many epochs to look at the validation nodes with equal weights."""
+"""Under ssp and asp, workers meet about every so many epochs to look at the validation nodes with equal weights."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,6 +166,14 @@ class GroupModel:
         return np.asarray(scores), means
 
 
+def patience_in_looks(recipe: Recipe, look_every: int) -> int:
+    """Epochs without a better score after which a repeat ends, where the validation nodes are looked at less often.
+
+    It is as many looks as with the recipe's own `evaluate_every`: a few looks in a row say as little as a few epochs.
+    """
+    return recipe.patience * max(1, -(-look_every // recipe.evaluate_every))
+
+
 def gather_in_order(
     communicator: Communicator, rows: NDArray[np.float32], places: NDArray[np.int64]
 ) -> NDArray[np.float32]:
@@ -190,7 +198,8 @@ def train_in_group(
 ) -> Trained:
     """Train one design once per seed on all ranks of a group; each gets the same result.
 
-    Under ssp and asp the workers run freely between two meetings, at which they look at the validation nodes.
+    Under ssp and asp the workers run freely between two meetings. There they look at the validation nodes with the
+    weights of that moment, and with those that the first rank had at each look since the last meeting.
 
     Args:
         batch_rows: of the global batch; None for all training rows at once.
@@ -222,43 +231,64 @@ class _Run:
     ) -> None:
         self._communicator, self._recipe, self._model, self._server = communicator, recipe, model, server
         self._batches = batches
-        joint = settings.consistency.joint_steps
-        self._look_every = recipe.evaluate_every if joint else max(MEETING_EPOCHS, recipe.evaluate_every)
+        meeting = recipe.evaluate_every if settings.consistency.joint_steps else MEETING_EPOCHS
+        self._meet_every = recipe.evaluate_every * max(1, meeting // recipe.evaluate_every)
+        self._best = BestWeights(model.network, len(next(model.network.parameters())))
+        self._curve: list[tuple[int, float, float]] = []
         self._clock = 0
         self._loaded = False
 
     def run(self) -> Trained:
-        recipe, network = self._recipe, self._model.network
-        best = BestWeights(network, len(next(network.parameters())))
-        curve: list[tuple[int, float, float]] = []
+        recipe, best = self._recipe, self._best
+        losses: dict[int, float] = {}
+        seen: dict[int, NDArray[np.float32]] = {}
         epoch = 0
         for epoch in range(1, recipe.max_epochs + 1):
-            loss = self._epoch(epoch)
-            if epoch % self._look_every and epoch < recipe.max_epochs:
+            losses[epoch], first_seen = self._epoch(epoch)
+            if self._communicator.rank == 0 and first_seen is not None and (epoch - 1) % recipe.evaluate_every == 0:
+                seen[epoch - 1] = first_seen
+            if epoch % self._meet_every and epoch < recipe.max_epochs:
                 continue
-            self._model.load(self._server.pull(self._clock, strictly=True))
+            now = self._server.pull(self._clock, strictly=True)
+            for earlier in range(recipe.evaluate_every, epoch, recipe.evaluate_every):
+                if earlier in losses:
+                    self._look(earlier, losses[earlier], self._of_first_rank(seen.get(earlier), now.size))
+            self._look(epoch, losses[epoch], now)
             self._loaded = True
-            scores, losses = self._model.validate()
-            train_loss = float(self._communicator.sum(np.array([loss]))[0])
-            if not (np.isfinite(train_loss) and np.isfinite(losses).all()):
-                raise TrialFailure(f"training diverged: the loss is not finite after epoch {epoch}")
-            curve.append((epoch, train_loss, float(scores.mean())))
-            best.update(epoch, scores, losses, recipe.patience)
             if not best.active.any():
                 break
+            losses, seen = {}, {}
         best.restore()
-        return Trained(network.eval(), best.epochs, best.scores, best.losses, epoch, curve)
+        return Trained(self._model.network.eval(), best.epochs, best.scores, best.losses, epoch, self._curve)
 
-    def _epoch(self, epoch: int) -> float:
-        """Returns this rank's part of the mean loss over the epoch's batches."""
+    def _look(self, epoch: int, loss: float, weights: NDArray[np.float32]) -> None:
+        """Score the validation nodes with the same weights on every rank; `loss` is this rank's part."""
+        self._model.load(weights)
+        scores, losses = self._model.validate()
+        train_loss = float(self._communicator.sum(np.array([loss]))[0])
+        if not (np.isfinite(train_loss) and np.isfinite(losses).all()):
+            raise TrialFailure(f"training diverged: the loss is not finite after epoch {epoch}")
+        self._curve.append((epoch, train_loss, float(scores.mean())))
+        self._best.update(epoch, scores, losses, self._recipe.patience)
+
+    def _of_first_rank(self, seen: NDArray[np.float32] | None, size: int) -> NDArray[np.float32]:
+        """The weights with which the first rank began the epoch after a look that had no meeting, on every rank."""
+        weights = np.empty(size, np.float32) if seen is None else seen
+        self._communicator.broadcast(weights)
+        return weights
+
+    def _epoch(self, epoch: int) -> tuple[float, NDArray[np.float32] | None]:
+        """This rank's part of the mean loss over the epoch's batches, and the weights it pulled at its start, if any."""
         batches = self._batches.of_epoch(epoch)
-        total = 0.0
-        for batch in batches:
+        total, first_seen = 0.0, None
+        for number, batch in enumerate(batches):
             if not self._loaded:
-                self._model.load(self._server.pull(self._clock))
+                weights = self._server.pull(self._clock)
+                self._model.load(weights)
+                first_seen = weights if number == 0 else first_seen
             self._loaded = False
             share, gradient, loss = self._model.gradient(batch)
             self._server.push(self._clock, share, gradient)
             self._clock += 1
             total += share * loss * batch.numel()
-        return total / sum(batch.numel() for batch in batches)
+        return total / sum(batch.numel() for batch in batches), first_seen

@@ -93,7 +93,9 @@ class ParameterServer:
                 receives.append(self._communicator.start_receive(weights[share], server, Tag.WEIGHTS))
                 self._request(server, Request(kind, clock, 0.0, _NOTHING))
         if self._host is not None:
-            weights[self._shares[self._communicator.rank]] = self._host.read(clock, strictly=strictly)
+            weights[self._shares[self._communicator.rank]] = self._host.read(
+                self._communicator.rank, clock, strictly=strictly
+            )
         self._communicator.wait(receives)
         self._sends = [send for send in self._sends if not send.test()]
         return weights
@@ -146,10 +148,10 @@ class _ShardHost:
     def num_steps(self) -> int:
         return self._shard.num_steps
 
-    def read(self, clock: int, *, strictly: bool) -> Floats:
+    def read(self, worker: int, clock: int, *, strictly: bool) -> Floats:
         """For the worker of this rank; waits."""
         with self._changed:
-            while (weights := self._shard.read(clock, strictly=strictly)) is None:
+            while (weights := self._shard.read(worker, clock, strictly=strictly)) is None:
                 self._changed.wait()
             return weights
 
@@ -202,7 +204,7 @@ class _ShardHost:
         """Answer every pull that need not wait any more."""
         still = []
         for worker, clock, strictly in self._waiting:
-            weights = self._shard.read(clock, strictly=strictly)
+            weights = self._shard.read(worker, clock, strictly=strictly)
             if weights is None:
                 still.append((worker, clock, strictly))
             else:

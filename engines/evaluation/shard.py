@@ -19,7 +19,9 @@ class Adam:
 
     A step by fraction f moves by f times the learning rate and forgets as much as a whole step does in f of its time
     (decay rates to the power f), so that W pushes of share 1/W weigh as much as one step. At f = 1 it is the usual
-    Adam. Source: Kingma and Ba 2015, algorithm 1.
+    Adam. A gradient made with weights that have since moved n times moves them by an n-th of that: otherwise workers
+    that do not wait for each other overshoot together. Sources: Kingma and Ba 2015, algorithm 1; Zhang et al. 2016
+    (Staleness-aware async-SGD for distributed deep learning).
 
     Args:
         size: elements.
@@ -33,8 +35,8 @@ class Adam:
         self._time = 0.0
 
     @_DIVERGING
-    def step(self, weights: Floats, gradient: Floats, fraction: float = 1.0) -> None:
-        """Move the weights in place."""
+    def step(self, weights: Floats, gradient: Floats, fraction: float = 1.0, staleness: int = 0) -> None:
+        """Move the weights in place; `staleness` is how often they moved since the gradient's weights were read."""
         gradient = gradient + self._decay * weights
         keep_1, keep_2 = BETA_1**fraction, BETA_2**fraction
         self._time += fraction
@@ -42,7 +44,8 @@ class Adam:
         self._second *= np.float32(keep_2)
         self._second += np.float32(1.0 - keep_2) * gradient * gradient
         root = np.sqrt(self._second) / np.float32(np.sqrt(1.0 - BETA_2**self._time)) + np.float32(EPSILON)
-        weights -= np.float32(fraction * self._learning_rate / (1.0 - BETA_1**self._time)) * (self._first / root)
+        rate = fraction * self._learning_rate / max(1, staleness)
+        weights -= np.float32(rate / (1.0 - BETA_1**self._time)) * (self._first / root)
 
 
 class Shard:
@@ -61,6 +64,7 @@ class Shard:
         self._weights, self._optimiser, self._consistency = weights, optimiser, consistency
         self._clocks = ClockTable(consistency, num_workers)
         self._open: dict[int, dict[int, tuple[float, Floats]]] = {}
+        self._steps_at_read = [0] * num_workers
         self.num_steps = 0
 
     @property
@@ -83,7 +87,9 @@ class Shard:
         self._clocks.record_push(worker, clock)
         if not self._consistency.joint_steps:
             if share > 0.0:
-                self._step(gradient, share)
+                # Workers at one pace find W - 1 pushes of others in between; who pushes twice in a row was only lucky.
+                moved = max(len(self._steps_at_read) - 1, self.num_steps - self._steps_at_read[worker])
+                self._step(gradient, share, moved)
             return
         self._open.setdefault(clock, {})[worker] = (share, gradient)
         self._step_of_complete_clocks()
@@ -93,9 +99,12 @@ class Shard:
         self._clocks.leave(worker)
         self._step_of_complete_clocks()
 
-    def read(self, clock: int, *, strictly: bool = False) -> Floats | None:
+    def read(self, worker: int, clock: int, *, strictly: bool = False) -> Floats | None:
         """A copy of the weights, or None while a worker at that clock has to wait; `strictly` as under bsp."""
-        return self._weights.copy() if self._clocks.may_see(clock, strictly=strictly) else None
+        if not self._clocks.may_see(clock, strictly=strictly):
+            return None
+        self._steps_at_read[worker] = self.num_steps
+        return self._weights.copy()
 
     @_DIVERGING
     def _step_of_complete_clocks(self) -> None:
@@ -113,6 +122,6 @@ class Shard:
             del self._open[clock]
             self._step(total, 1.0)
 
-    def _step(self, gradient: Floats, fraction: float) -> None:
-        self._optimiser.step(self._weights, gradient, fraction)
+    def _step(self, gradient: Floats, fraction: float, staleness: int = 0) -> None:
+        self._optimiser.step(self._weights, gradient, fraction, staleness)
         self.num_steps += 1

@@ -149,16 +149,14 @@ def test_batches_cover_every_row_once() -> None:
 
 
 def test_admm_agrees_on_a_least_squares_problem(ranks: Communicator) -> None:
-    # f_r(x) = |x - target_r|²/2, decay 1: the minimum of Σ f_r + |z|²/2 is Σ target_r / (P + 1)
-    target = np.full(3, ranks.rank + 1.0, np.float32)
-    decay = np.ones(3, np.float32)
-    consensus = Consensus(ranks, np.zeros(3, np.float32), decay, True, AdmmSettings(penalty=1.0))
-    x = np.zeros(3, np.float32)
+    # f_r(x) = |x - target_r|²/2 + |x|²/2P: the minimum of Σ f_r is Σ target_r / (P + 1)
+    target, P = np.full(3, ranks.rank + 1.0, np.float32), ranks.size
+    consensus = Consensus(ranks, np.zeros(3, np.float32), True, AdmmSettings(penalty=1.0))
     for _ in range(60):
+        x = consensus.common.copy()
         for _ in range(50):
-            x = x - np.float32(0.5 / (1 + consensus.penalty)) * (x - target + consensus.pull_towards(x))
+            x -= np.float32(0.5 / (2 + consensus.penalty)) * (x - target + x / P + consensus.pull_towards(x))
         residuals = consensus.agree(x)
-    P = ranks.size
     np.testing.assert_allclose(consensus.common, P * (P + 1) / 2 / (P + 1), rtol=1e-3)
     assert residuals.small(1e-2)
 
@@ -176,8 +174,8 @@ def test_admm_trains_with_a_tenth_of_the_bytes(ranks: Communicator) -> None:
     by_server = trained_together(ranks, "augmented^3/mean/mlp-2/-", recipe, settings)
     sent = ranks.traffic.since(before).sent_bytes / by_server.num_epochs * trained.num_epochs
     assert trained.validation_scores.mean() > by_server.validation_scores.mean() - 0.1
-    assert len(rounds) == trained.num_epochs // 10
+    assert len(rounds) == -(-trained.num_epochs // AdmmSettings().local_steps)
     if ranks.size > 1:
-        assert by_admm < 0.15 * sent
+        assert by_admm < 0.12 * sent
     for other in ranks.gather(flat(trained)):
         np.testing.assert_array_equal(other, flat(trained))

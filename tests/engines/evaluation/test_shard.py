@@ -20,7 +20,7 @@ def shard(rule: Consistency, workers: int) -> Shard:
 
 
 def weights_of(one: Shard, clock: int = 0) -> np.ndarray:
-    weights = one.read(clock)
+    weights = one.read(0, clock)
     assert weights is not None
     return weights
 
@@ -82,21 +82,38 @@ def test_otherwise_each_push_is_a_step() -> None:
     assert np.abs(weights_of(one, 1) - START).min() > 0
 
 
+def test_a_stale_gradient_moves_the_weights_less() -> None:
+    # worker 1 read before three steps of worker 0: its step is a third of the one it would have made without a delay
+    moved = []
+    for reads_again in (False, True):
+        one = shard(Consistency("asp"), 2)
+        one.read(1, 0)
+        for clock in range(3):
+            one.read(0, clock)
+            one.push(0, clock, 0.5, GRADIENTS[clock])
+        if reads_again:
+            one.read(1, 0)
+        before = weights_of(one, 3)
+        one.push(1, 0, 0.5, GRADIENTS[3])
+        moved.append(weights_of(one, 3) - before)
+    np.testing.assert_allclose(moved[0], moved[1] / 3, atol=1e-7)
+
+
 def test_a_worker_without_rows_changes_nothing_and_holds_nobody_up() -> None:
     for rule, steps in ((Consistency("bsp"), 1), (Consistency("asp"), 1)):
         one = shard(rule, 2)
         one.push(0, 0, 1.0, GRADIENTS[0])
         one.push(1, 0, 0.0, np.zeros(0, np.float32))
         assert one.num_steps == steps
-        assert one.read(1) is not None
+        assert one.read(0, 1) is not None
 
 
 def test_a_reader_waits_for_the_others_under_bsp() -> None:
     one = shard(Consistency("bsp"), 2)
     one.push(0, 0, 0.5, GRADIENTS[0])
-    assert one.read(1) is None
+    assert one.read(0, 1) is None
     one.leave(1)
-    assert one.read(1) is not None
+    assert one.read(0, 1) is not None
     assert one.num_steps == 1
 
 
@@ -110,7 +127,7 @@ def test_losses_1_to_5_in_uneven_shares_average_to_3() -> None:
     # rank means 1.5 of two rows and 4 of three: weighted 3.0, unweighted 2.75
     one = Shard(np.zeros(1, np.float32), Adam(1, 1.0, np.zeros(1, np.float32)), Consistency("bsp"), 2)
     seen: list[float] = []
-    one._optimiser.step = lambda weights, gradient, fraction: seen.append(float(gradient[0]))  # type: ignore[method-assign]
+    one._optimiser.step = lambda weights, gradient, fraction, staleness: seen.append(float(gradient[0]))  # type: ignore[method-assign]
     one.push(0, 0, 2 / 5, np.array([1.5], np.float32))
     one.push(1, 0, 3 / 5, np.array([4.0], np.float32))
     assert seen == [pytest.approx(3.0)]
