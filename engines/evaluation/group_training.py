@@ -278,7 +278,7 @@ class _Run:
         return weights
 
     def _epoch(self, epoch: int) -> tuple[float, NDArray[np.float32] | None]:
-        """This rank's part of the mean loss over the epoch's batches, and the weights it pulled at its start, if any."""
+        """This rank's part of the mean loss over the epoch's batches, and the weights pulled at its start, if any."""
         batches = self._batches.of_epoch(epoch)
         total, first_seen = 0.0, None
         for number, batch in enumerate(batches):
