@@ -2,6 +2,7 @@
 #
 #   make search   run a real search on the embedded data set and print the Pareto front
 #   make test     run every test
+#   make faults   kill a search at 50 random instants, and the other fault tests; PASCA_FAULTS=200 for more
 #   make check    lint, types, layering and the quick tests, under a minute
 #   make clean    remove .venv and everything built
 #
@@ -22,7 +23,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help search test check clean
+.PHONY: help search test faults check clean
 .DELETE_ON_ERROR:
 
 help:
@@ -33,6 +34,11 @@ search: .venv/.installed
 
 test: .venv/.installed-test
 	$(BIN)/python -m pytest $(ARGS)
+
+# `make test` kills at 6 instants, one a stage.
+faults: export PASCA_FAULTS ?= 50
+faults: .venv/.installed-test
+	$(BIN)/python -m pytest tests/faults $(ARGS)
 
 check: .venv/.installed-dev
 	$(BIN)/ruff check .

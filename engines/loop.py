@@ -7,11 +7,13 @@ process at any instant loses at most the trials in flight.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
@@ -19,7 +21,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from engines.evaluation.base import Evaluator
 from engines.history import INTERRUPTED, History
 from engines.objectives import Objective
-from engines.search.base import Searcher, Suggestion
+from engines.search.base import Searcher
 from engines.trial import Status, Trial
 from search_space.errors import ConfigError, StorageError, TrialFailure
 
@@ -68,6 +70,8 @@ class Plan(Generic[D]):
             whatever has finished meanwhile, so that the run's seed and q fix the designs.
         out_of_time: asked before each suggestion; True ends the loop.
         observe: called with each trial, once when it starts and once when it has been recorded as finished.
+        turn: gives a context in which a design is chosen and its trial started. Where other processes work on the same
+            record, it keeps them from choosing meanwhile, and their trials are in the record's history.
         clock: seconds, rising.
     Raises:
         ConfigError: no evaluation or no seed is asked for.
@@ -79,6 +83,7 @@ class Plan(Generic[D]):
     deterministic: bool = False
     out_of_time: Callable[[History[D]], bool] = lambda history: False
     observe: Callable[[Trial[D]], None] = lambda trial: None
+    turn: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
@@ -167,8 +172,17 @@ class _Run(Generic[D]):
 
     def _suggest(self) -> Ending | None:
         """Start one trial, or say why there is no more to start."""
+        with self.plan.turn():
+            chosen = self._choose()
+        if isinstance(chosen, Ending):
+            return chosen
+        self._evaluate(chosen)
+        return None
+
+    def _choose(self) -> Trial[D] | Ending:
+        """A new running trial, or why there is none."""
         history = self.record.history()
-        if history.num_evaluations + len(self.running) >= self.plan.evaluations:
+        if history.num_evaluations + len(history.running) >= self.plan.evaluations:
             return Ending.REACHED
         if self.plan.out_of_time(history):
             return Ending.TIME
@@ -177,13 +191,13 @@ class _Run(Generic[D]):
         if not suggestions:
             return Ending.EXHAUSTED
         seconds = self.plan.clock() - began
-        self._start(suggestions[0], seconds)
-        return None
-
-    def _start(self, suggestion: Suggestion[D], suggestion_seconds: float) -> None:
-        details = {"suggestion": {**suggestion.details, "seconds": suggestion_seconds}}
+        suggestion = suggestions[0]
+        details = {"suggestion": {**suggestion.details, "seconds": seconds}}
         trial = self.record.start(suggestion.design, self.plan.seeds, details)
         self.running[trial.number] = trial
+        return trial
+
+    def _evaluate(self, trial: Trial[D]) -> None:
         self.plan.observe(trial)
         evaluator = self.idle.pop()
         if self.num_evaluators == 1:

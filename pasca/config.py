@@ -27,6 +27,8 @@ class RunConfig:
         load: how the data is to be read: fields of `pasca.datasets.LoadOptions`.
         evaluations: total of evaluations after which the search ends.
         time_budget: seconds after which it ends, retraining included; None for no limit. Text such as `10m` is read.
+        trial_timeout: seconds that one design may take, all its repeats together, before its trial fails; None for no
+            limit. Text such as `90s` is read. Every worker is a process then, a single one too.
         seed: fixes designs, initial weights and dropout.
         repeats: how often each design is trained, with different seeds.
         objectives: names, two or more; one comma-separated text is read too.
@@ -55,6 +57,7 @@ class RunConfig:
         run, out: name or folder of the run; None for a name made of the data's and the time.
         storage: database URL instead of a file in the run's folder.
         resume: continue a run that exists.
+        join: work on a run that exists together with the processes that are at it, or continue it where none is.
     Raises:
         ConfigError, ObjectiveError: a setting has no legal value.
     """
@@ -63,6 +66,7 @@ class RunConfig:
     load: Mapping[str, Any] = field(default_factory=dict)
     evaluations: int = 100
     time_budget: float | None = None
+    trial_timeout: float | None = None
     seed: int = 0
     repeats: int = 3
     objectives: tuple[str, ...] = DEFAULT_OBJECTIVES
@@ -90,6 +94,7 @@ class RunConfig:
     out: str | None = None
     storage: str | None = None
     resume: bool = False
+    join: bool = False
 
     def __post_init__(self) -> None:
         self._set("data", os.fspath(self.data))
@@ -105,8 +110,9 @@ class RunConfig:
             _check_count(name, getattr(self, name), least)
         if self.threads is not None:
             _check_count("threads", self.threads, 1)
-        if self.time_budget is not None:
-            self._set("time_budget", parse_seconds(self.time_budget, "time_budget"))
+        for name in ("time_budget", "trial_timeout"):
+            if getattr(self, name) is not None:
+                self._set(name, parse_seconds(getattr(self, name), name))
         if self.memory is not None:
             self._set("memory", parse_bytes(self.memory, "memory"))
         self._set("hop_store_limit", parse_bytes(self.hop_store_limit, "hop_store_limit"))
@@ -123,7 +129,7 @@ class RunConfig:
             value = getattr(self, name)
             if value is not None:
                 self._set(name, _check_text(name, os.fspath(value)))
-        for name in ("deterministic", "early_stopping", "retime", "resume"):
+        for name in ("deterministic", "early_stopping", "retime", "resume", "join"):
             if not isinstance(getattr(self, name), bool):
                 raise ConfigError(f"{name} is true or false, got {getattr(self, name)!r}")
         if self.run is not None and self.out is not None:

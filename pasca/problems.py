@@ -86,6 +86,11 @@ def make_problem(
             "early_stopping needs pasca's own training and val_error among the objectives, got "
             f"{'an evaluator of your own' if evaluator is not None else ', '.join(config.objectives)}; leave it out"
         )
+    if config.trial_timeout is not None and (evaluator is not None or config.device != "cpu"):
+        raise ConfigError(
+            "trial_timeout ends the process that trains a design, so it needs pasca's own training on the CPU, got "
+            f"{'an evaluator of your own' if evaluator is not None else config.device}; leave it out"
+        )
     if evaluator is not None:
         return _custom(config, graph, space, objectives, bounds, evaluator, resumed)
     from engines.evaluation.recipe import Recipe
@@ -165,7 +170,7 @@ def _hop_storage(config: RunConfig) -> Any:
 
 def in_processes(config: RunConfig) -> bool:
     """Whether a search that trains evaluates in processes of their own. A CUDA device is one for all: threads do."""
-    return config.workers > 1 and config.device == "cpu"
+    return config.device == "cpu" and (config.workers > 1 or config.trial_timeout is not None)
 
 
 def keep_times(evaluator: Any, progress: Progress) -> None:

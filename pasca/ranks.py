@@ -57,6 +57,11 @@ class Ranks:
             raise ConfigError(
                 f"{self.size} ranks evaluate side by side, so --workers {config.workers} has no place; leave it out"
             )
+        if config.trial_timeout is not None:
+            raise ConfigError(
+                f"none of {self.size} ranks can be ended alone, so there is no --trial-timeout; leave it out, or start "
+                "without mpiexec"
+            )
         if config.hop_store is not None or config.hop_dtype != "float32":
             raise ConfigError(
                 f"the {self.size} ranks keep hops in memory and in float32; leave --hop-store and --hop-dtype out"

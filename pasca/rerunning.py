@@ -16,10 +16,12 @@ from engines.graph import Graph
 from engines.history import INTERRUPTED
 from engines.trial import Status, Trial
 from pasca.manifest import environment, now, write_manifest
+from pasca.members import occupied
 from pasca.progress import Progress, Silence
 from pasca.results import Study
-from pasca.runs import is_free, occupied, run_folder
-from pasca.searching import STARTING, search
+from pasca.runs import is_free, run_folder
+from pasca.searching import search
+from pasca.settling import STARTING
 from pasca.studies import Retrained
 from search_space.errors import RunError
 
@@ -152,6 +154,11 @@ def repeatable(study: Study) -> list[Trial[Any]]:
         raise RunError(
             f"run {run} was searched with an evaluator of its own, which the manifest cannot hold; call pasca.search "
             "with it again"
+        )
+    if manifest.get("joined"):
+        raise RunError(
+            f"run {run} was the work of {1 + len(manifest['joined'])} processes, so which trial finished first had "
+            "a say in its designs; only a run that nobody joined can be repeated"
         )
     at_once = _evaluators(manifest)
     if at_once > 1 and not config.get("deterministic"):

@@ -17,8 +17,9 @@ from pasca.config import RunConfig
 from pasca.databases import open_sqlite, open_url
 from pasca.fronts import Front, make_front, trial_row
 from pasca.manifest import read_manifest
+from pasca.members import is_held
 from pasca.picking import pick
-from pasca.runs import STUDY_FILE, find_run, is_held
+from pasca.runs import STUDY_FILE, find_run
 from pasca.studies import Retrained, StudyRecord
 from pasca.working_time import working_seconds
 from search_space.architecture import Architecture

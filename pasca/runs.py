@@ -1,26 +1,22 @@
-"""Run folders: their names, where they are, who is working in them, and the list of them."""
+"""Run folders: their names, where they are, and the list of them."""
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
 import os
 import re
 import shlex
-import socket
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pasca.atomic import leftovers, remove_leftovers
-from search_space.errors import RunError, StorageError
+from pasca.atomic import leftovers
+from pasca.members import is_lock
+from search_space.errors import RunError
 
 RESULTS = Path("results")
 """Where runs are kept by name, relative to the working folder."""
 
 RESERVED = ("reference",)
-STUDY_FILE, MANIFEST_FILE, LOCK_FILE = "study.db", "manifest.json", "lock"
+STUDY_FILE, MANIFEST_FILE = "study.db", "manifest.json"
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
@@ -115,59 +111,4 @@ def is_free(folder: Path) -> bool:
         raise RunError(f"{folder} is a file; a run needs a folder of its own")
     if not folder.exists():
         return True
-    return {path for path in folder.iterdir() if path.name != LOCK_FILE} <= set(leftovers(folder))
-
-
-@contextlib.contextmanager
-def occupied(folder: Path) -> Iterator[None]:
-    """Make the folder if need be, and hold it for this process while the block runs.
-
-    Also removes what a killed writer left in it.
-
-    Raises:
-        RunError: another living process holds it; the message names its host and number.
-        StorageError: the folder cannot be made or written to.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise StorageError(f"cannot write to the run folder {folder}: {error.strerror or error}") from error
-    # The lock belongs to the open file and goes with the process, however that ends; its text is only for messages.
-    try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise RunError(f"{folder} is in use by {_holder(handle)}; wait for it or choose another run") from None
-        try:
-            os.truncate(handle, 0)
-            os.pwrite(handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode(), 0)
-            remove_leftovers(folder)
-        except OSError as error:
-            raise StorageError(f"cannot write to the run folder {folder}: {error.strerror or error}") from error
-        yield
-    finally:
-        os.close(handle)
-
-
-def is_held(folder: Path) -> bool:
-    """Whether a living process is working in a run folder."""
-    try:
-        handle = os.open(folder / LOCK_FILE, os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(handle)
-    return False
-
-
-def _holder(handle: int) -> str:
-    try:
-        holder = json.loads(os.pread(handle, 4096, 0))
-        return f"process {holder['pid']} on {holder['host']}"
-    except (ValueError, KeyError, TypeError):
-        return "another process"
+    return {path for path in folder.iterdir() if not is_lock(path)} <= set(leftovers(folder))

@@ -7,8 +7,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from engines.evaluation.base import Evaluator
 from engines.graph import Graph
@@ -17,16 +16,18 @@ from engines.loop import SAME_FAILURES, Ending, Plan, run_loop
 from engines.search.observations import initial_trials
 from engines.search.reference import extents, reference_point
 from engines.trial import Status, Trial
+from pasca.company import Company
 from pasca.config import RunConfig
-from pasca.databases import find_study, open_url
+from pasca.databases import find_study
 from pasca.manifest import data_statement, environment, now, read_manifest, write_manifest
+from pasca.members import Member, occupied
 from pasca.problems import Problem, in_processes, keep_times, make_problem
 from pasca.progress import Progress, Silence
 from pasca.ranks import Ranks, ranks_of_this_job
 from pasca.results import Study, open_storage
 from pasca.retraining import retrain
-from pasca.runs import MANIFEST_FILE, data_label, fresh_name, is_free, occupied, run_folder
 from pasca.seeds import retraining_seeds, trial_seeds
+from pasca.settling import STARTING, check_free, settle
 from pasca.studies import StudyRecord
 from pasca.tally import Tally
 from search_space.classics import CLASSICS
@@ -35,9 +36,6 @@ from search_space.space import SearchSpace, Space
 
 if TYPE_CHECKING:
     from pasca.warm_starting import WarmStart
-
-STARTING = "starting"
-"""Status of a run whose record may not exist yet."""
 
 
 def search(
@@ -83,7 +81,7 @@ def search(
     try:
         with contextlib.ExitStack() as held:
             ranks = held.enter_context(ranks_of_this_job())
-            config, folder, manifest = _settle(settings, held)
+            config, folder, manifest, member = settle(settings, held)
             config = ranks.settle(config, custom=evaluator is not None)
             if graph is None and evaluator is not None and data is None:
                 config = config.with_settings({"data": "custom"})
@@ -95,10 +93,10 @@ def search(
                 resumed=None if manifest is None else (folder, manifest),
                 progress=watch,
             )
-            if manifest is None:
-                held.enter_context(occupied(folder))
-                _check_free(folder)  # again: another process may have started the same run meanwhile
-            return _Search(problem, config, folder, manifest, watch, started, clock, ranks).run(graph)
+            if member is None:
+                member = held.enter_context(occupied(folder))
+                check_free(folder)  # again: another process may have started the same run meanwhile
+            return _Search(problem, config, member, manifest, watch, started, clock, ranks).run(graph)
     finally:
         watch.close()
 
@@ -112,60 +110,6 @@ def _graph(data: Any, settings: Mapping[str, Any]) -> Graph:
     return load(data, **settings.get("load", {}))
 
 
-def settled_config(settings: Mapping[str, Any]) -> RunConfig:
-    """The configuration that settings lead to: over the defaults, or over those of the run that is resumed.
-
-    Raises:
-        ConfigError: a setting does not exist or has no legal value.
-        RunError: the run to be resumed does not exist.
-    """
-    config = RunConfig().with_settings(settings)
-    if not config.resume:
-        return config
-    if config.run is None and config.out is None:
-        raise RunError("resuming needs the run's name or folder; give --run NAME or --out DIR")
-    folder = run_folder(config.run, config.out)
-    if not (folder / MANIFEST_FILE).is_file():
-        raise RunError(f"there is no run in {folder} to resume; leave --resume out to start one")
-    manifest = read_manifest(folder)
-    # Where the run is and that it is resumed are said now; the rest is as it was unless said otherwise now. The recipe
-    # is taken whole, so that a run goes on as it began when the defaults of a recipe have changed since.
-    stored = {name: value for name, value in manifest["config"].items() if name not in ("run", "out", "resume")}
-    stored["recipe"] = manifest["identity"].get("recipe") or {}
-    return RunConfig().with_settings(stored, f"the manifest of {folder}").with_settings(settings)
-
-
-def _settle(
-    settings: Mapping[str, Any], held: contextlib.ExitStack
-) -> tuple[RunConfig, Path, Mapping[str, Any] | None]:
-    """Configuration and folder of the run, and the manifest of the one that is resumed, whose folder is then held."""
-    config = settled_config(settings)
-    config = config.with_settings({"data": _absolute(config.data)})
-    if config.run is None and config.out is None:
-        config = config.with_settings({"run": fresh_name(data_label(config.data))})
-    folder = run_folder(config.run, config.out)
-    if not config.resume:
-        _check_free(folder)
-        if config.storage is not None and find_study(open_url(config.storage), folder.absolute().name) is not None:
-            raise RunError(f"the database of --storage has a study of the name {folder.name!r} already; choose another")
-        return config, folder, None
-    held.enter_context(occupied(folder))
-    return config, folder, read_manifest(folder)
-
-
-def _check_free(folder: Path) -> None:
-    if not is_free(folder):
-        if (folder / MANIFEST_FILE).is_file():
-            raise RunError(f"the run {folder} exists already; continue it with --resume or choose another name")
-        raise RunError(f"{folder} is not empty and holds no run; choose another folder or name")
-
-
-def _absolute(data: str) -> str:
-    """A path made absolute, so that the run can be resumed from elsewhere; a name stays as it is."""
-    head = data if Path(data).exists() else data.rpartition(":")[0]
-    return os.path.abspath(data) if head and Path(head).exists() else data
-
-
 class _Search:
     """One call of `search`, from the record onwards."""
 
@@ -173,16 +117,17 @@ class _Search:
         self,
         problem: Problem,
         config: RunConfig,
-        folder: Path,
+        member: Member,
         manifest: Mapping[str, Any] | None,
         watch: Progress,
         started: float,
         clock: Callable[[], float],
         ranks: Ranks,
     ) -> None:
-        self.problem, self.config, self.folder, self.watch = problem, config, folder, watch
+        self.problem, self.config, self.member, self.watch = problem, config, member, watch
         self.started, self.clock, self.ranks = started, clock, ranks
-        self.run_name = folder.absolute().name
+        self.folder = member.folder
+        self.run_name = self.folder.absolute().name
         self.extents = extents(
             {o.name: problem.known[o.name] for o in problem.objectives if o.name in problem.known}, problem.bounds
         )
@@ -193,13 +138,20 @@ class _Search:
         self.fixed_reference: dict[str, float] | None = None
         self.searcher = self._searcher()
         self.manifest = self._manifest(manifest)
-        self.record = self._record(manifest)
-        for trial in self.record.fail_interrupted():
-            watch.note(f"trial {trial.number} {trial.design} was interrupted; its design is free again")
-        self._write("running")
+        with member.turn():
+            self.record = self._record(manifest)
+            for trial in self.record.fail_interrupted(member.is_alive):
+                watch.note(f"trial {trial.number} {trial.design} was interrupted; its design is free again")
         self.tally = Tally(
             self.record.history(), problem.objectives, problem.bounds, config.evaluations, self._fixed_reference
         )
+        self.company = Company(member, self.record, self._observe, watch.note)
+        self.own_budget = False
+        if member.first:
+            self.company.begin(self._budget())
+            self._write("running")
+        else:
+            self._enter()
 
     def run(self, given: Graph | None) -> Study:
         """Search, retrain, and close the record.
@@ -209,19 +161,73 @@ class _Search:
         """
         try:
             with contextlib.ExitStack() as held:
-                ending = self._loop(self._with_early_stopping(self._evaluators(given, held)))
-            left_out = self._retrain()
+                workers = self._evaluators(given, held)
+                evaluators = self._ending_in_time(workers, self._with_early_stopping(workers))
+                ending = self._loop(evaluators)
+                while self.company.left_work(ending, self.config.evaluations):
+                    ending = self._loop(evaluators)
+            text = self._leave(ending) if self._goes_on_without(ending) else self._close(ending)
         except KeyboardInterrupt:
-            self.record.fail_interrupted()
-            self._write("interrupted")
+            self.record.fail_interrupted(self.member.is_alive)
+            if not self.member.others():
+                self._write("interrupted")
             raise
-        text = self._ending_text(ending, left_out)
-        self._write("finished", text)
         study = Study(self.folder, self.manifest, self.record, self.problem.evaluator, self.problem.graph)
         if ending is Ending.FAILING or not self.record.history().observed:
             failed = self.record.history().with_status(Status.FAILED)
             raise PascaError(f"no result ({text}); the last reason was: {failed[-1].reason if failed else 'none'}")
         return study
+
+    def _budget(self) -> dict[str, float] | None:
+        """The time budget as the record keeps it: for processes with clocks of their own."""
+        if self.config.time_budget is None:
+            return None
+        return {"seconds": self.config.time_budget, "began": time.time() - (self.clock() - self.started)}
+
+    def _enter(self) -> None:
+        """Work on the run beside others: in the time that is left of its budget, unless one of its own was given."""
+        self.company.enter(
+            {
+                "joined": now(),
+                "workers": self.config.workers,
+                "threads": getattr(self.problem.evaluator, "threads", None),
+                **environment(self.config.device),
+                **self.ranks.statement,
+            }
+        )
+        budget = self.company.budget
+        self.own_budget = self.config.time_budget != (None if budget is None else budget["seconds"])
+        if budget is not None and not self.own_budget:
+            self.started = min(self.started, self.clock() - (time.time() - budget["began"]))
+
+    def _goes_on_without(self, ending: Ending) -> bool:
+        """Whether this process leaves the rest, the end included, to others."""
+        if not self.member.others():
+            return False
+        return ending is Ending.FAILING or (ending is Ending.TIME and self.own_budget and not self.company.has_ended())
+
+    def _leave(self, ending: Ending) -> str:
+        self.manifest = read_manifest(self.folder)
+        text = f"{self._ending_text(ending, None)}; {self.folder} goes on without this process"
+        if ending is Ending.TIME:
+            self.watch.note(text)
+        return text
+
+    def _close(self, ending: Ending) -> str:
+        """Retrain the front and write the end of the run, unless another process has; returns the end in words."""
+        if ending is Ending.TIME:
+            self.company.end()
+        self.company.wait()
+        with self.member.closing(lambda: self.watch.note("waiting for the process that retrains the front")):
+            if self.member.has_company():
+                written = read_manifest(self.folder)
+                if written["status"] == "finished":
+                    self.manifest = written
+                    return str(written["ending"])
+            left_out = self._retrain()
+            text = self._ending_text(ending, left_out)
+            self._write("finished", text)
+        return text
 
     def _searcher(self) -> Any:
         from engines.search.catalogue import create_searcher
@@ -268,6 +274,8 @@ class _Search:
             decode=_decoder(self.problem.space),
             space=self.problem.space,
             where=where,
+            process=self.member.token,
+            turn=self.member.turn,
         )
 
     def _evaluators(self, given: Graph | None, held: contextlib.ExitStack) -> list[Evaluator[Any]]:
@@ -278,6 +286,19 @@ class _Search:
 
         local: Any = self.problem.evaluator
         return list(held.enter_context(WorkerProcesses(local, self.config.workers)).evaluators)
+
+    def _ending_in_time(self, workers: list[Evaluator[Any]], evaluators: list[Evaluator[Any]]) -> list[Evaluator[Any]]:
+        """The evaluators, each ending what takes too long if that was asked for.
+
+        Args:
+            workers: what each of them trains in.
+        """
+        if self.config.trial_timeout is None:
+            return evaluators
+        from engines.evaluation.time_limit import TimeLimited
+
+        limit, trained_in = self.config.trial_timeout, [cast("Any", worker) for worker in workers]
+        return [TimeLimited(*pair, limit) for pair in zip(evaluators, trained_in, strict=True)]
 
     def _with_early_stopping(self, evaluators: list[Evaluator[Any]]) -> list[Evaluator[Any]]:
         """The evaluators, each stopping what cannot win if that was asked for."""
@@ -296,6 +317,7 @@ class _Search:
             deterministic=self.config.deterministic,
             out_of_time=self._out_of_time,
             observe=self._observe,
+            turn=self.company.turn,
         )
         return run_loop(self.searcher, evaluators, self.record, plan)
 
@@ -328,6 +350,8 @@ class _Search:
 
         The first trial is always started: a search that only says it had no time is of no use.
         """
+        if self.company.has_ended():
+            return True
         if self.config.time_budget is None or self.tally.seconds_per_trial == 0.0:
             return False
         needed = self.tally.seconds_per_trial
@@ -374,7 +398,7 @@ class _Search:
         return {
             "run": self.run_name,
             "created": now() if before is None else before.get("created"),
-            "config": {name: value for name, value in config.as_mapping().items() if name != "resume"},
+            "config": {name: value for name, value in config.as_mapping().items() if name not in ("resume", "join")},
             "identity": dict(problem.identity),
             "data": data_statement(problem.graph, config.data),
             "metric": problem.metric,
@@ -390,15 +414,16 @@ class _Search:
         }
 
     def _write(self, status: str, ending: str = "") -> None:
-        self.manifest |= {
-            "status": status,
-            "ending": ending,
-            "stage_times": self.problem.stage_times,
-            **self.ranks.statement,
-            "searcher": dict(self.searcher.statement()),
-        }
-        if hasattr(self, "record"):
-            self.manifest["reference_point"] = self._reference()
+        """Write the manifest; a process that has joined adds only where the run stands."""
+        found: dict[str, Any] = {"status": status, "ending": ending, "searcher": dict(self.searcher.statement())}
+        if self.member.first:
+            self.manifest |= {"stage_times": self.problem.stage_times, **self.ranks.statement}
+        else:
+            self.manifest = read_manifest(self.folder)
+        if hasattr(self, "company"):
+            found["reference_point"] = self._reference()
+            found |= {"joined": joined} if (joined := self.company.joined) else {}
+        self.manifest |= found
         write_manifest(self.folder, self.manifest)
 
 

@@ -16,6 +16,9 @@ from search_space.errors import TrialFailure
 FEATURES, ADJACENCY = "features", "adjacency"
 """What the shared folder of a pool holds, besides matrices under their keys."""
 
+READY = "ready"
+"""Sent once, before the first order is waited for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:
@@ -68,6 +71,7 @@ def main(handle: int) -> None:
     connection = Connection(handle)
     try:
         trainer = _trainer(connection.recv())
+        connection.send(READY)
         while True:
             connection.send(_report(trainer, connection.recv()))
     except EOFError:

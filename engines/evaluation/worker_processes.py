@@ -24,7 +24,7 @@ import numpy as np
 
 from engines.evaluation.local import LocalEvaluator
 from engines.evaluation.shared_arrays import save_array, save_csr
-from engines.evaluation.worker import ADJACENCY, FEATURES, Order, Report, Setup
+from engines.evaluation.worker import ADJACENCY, FEATURES, READY, Order, Report, Setup
 from engines.trial import Outcome
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, StorageError, TrialFailure
@@ -118,6 +118,7 @@ class WorkerEvaluator:
         """
         worker = self._alive()
         try:
+            worker.get_ready()
             worker.connection.send(Order(str(design), tuple(seeds)))
             report: Report = worker.connection.recv()
         except (EOFError, OSError):
@@ -132,6 +133,17 @@ class WorkerEvaluator:
             variances=variances,
             details={**report.details, "evaluator": self.number},
         )
+
+    def get_ready(self) -> None:
+        """Return once the process waits for a design, or has died, which the next call of `evaluate` says."""
+        with contextlib.suppress(EOFError, OSError):
+            self._alive().get_ready()
+
+    def give_up(self) -> None:
+        """End the process; the evaluation that is going on fails, and the next one starts another."""
+        worker = self._worker
+        if worker is not None:
+            worker.process.kill()
 
     def close(self) -> None:
         """End the process, if any; no other is started."""
@@ -157,7 +169,7 @@ class _Worker:
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         self.connection: Connection
         self.connection, theirs = Pipe()
-        self._ending, self._ended = threading.Lock(), False
+        self._ending, self._ended, self._ready = threading.Lock(), False, False
         self._said = tempfile.TemporaryFile(dir=setup.folder)  # noqa: SIM115 - closed in `end`
         code = f"from engines.evaluation.worker import main; main({theirs.fileno()})"
         self.process = subprocess.Popen(
@@ -171,6 +183,17 @@ class _Worker:
         theirs.close()
         with contextlib.suppress(OSError):  # it died at once, which whoever asks it for something finds out
             self.connection.send(setup)
+
+    def get_ready(self) -> None:
+        """Return once the process waits for an order.
+
+        Raises:
+            EOFError, OSError: it died.
+        """
+        if not self._ready:
+            said = self.connection.recv()
+            assert said == READY
+            self._ready = True
 
     def ending(self) -> str:
         """How the process ended, after its end of the connection was closed."""

@@ -39,6 +39,10 @@ def search(
         str | None,
         typer.Option("--time-budget", metavar="TIME", help="End after this long, as in 10m; retraining included."),
     ] = None,
+    trial_timeout: Annotated[
+        str | None,
+        typer.Option("--trial-timeout", metavar="TIME", help="Fail a design that is not done after this long [never]."),
+    ] = None,
     seed: Seed = None,
     objectives: Annotated[
         str | None,
@@ -63,6 +67,10 @@ def search(
     resume: Annotated[
         bool,
         typer.Option("--resume", help="Continue the run to the total asked for; other settings stay as they were."),
+    ] = False,
+    join: Annotated[
+        bool,
+        typer.Option("--join", help="Work on the run together with the processes that are at it; see long-runs.md."),
     ] = False,
     config: Annotated[
         str | None, typer.Option("--config", metavar="FILE", help="TOML file with settings; options override it.")
@@ -146,6 +154,7 @@ def search(
         data=data,
         evaluations=evaluations,
         time_budget=time_budget,
+        trial_timeout=trial_timeout,
         seed=seed,
         objectives=objectives,
         at_most=tuple(at_most) if at_most else None,
@@ -154,6 +163,7 @@ def search(
         run=run,
         out=out,
         resume=resume or None,
+        join=join or None,
         space=None if space is None else read_toml(space, "the space file"),
         recipe=recipe_fields(recipe, metric),
         searcher=searcher,
@@ -209,7 +219,8 @@ def name_run(settings: dict[str, Any]) -> None:
     from pasca.config import RunConfig
     from pasca.runs import data_label, fresh_name
 
-    if settings.get("run") is None and settings.get("out") is None and not settings.get("resume"):
+    named = any(settings.get(name) for name in ("run", "out", "resume", "join"))
+    if not named:
         settings["run"] = fresh_name(data_label(str(settings.get("data", RunConfig().data))))
 
 
@@ -218,6 +229,7 @@ def stopped(settings: dict[str, Any], interrupt: KeyboardInterrupt) -> Stopped:
     import shlex
 
     from pasca.interrupts import Terminated
+    from pasca.members import holders
     from pasca.runs import MANIFEST_FILE, run_folder
 
     what, code = ("terminated", 143) if isinstance(interrupt, Terminated) else ("interrupted", 130)
@@ -225,4 +237,7 @@ def stopped(settings: dict[str, Any], interrupt: KeyboardInterrupt) -> Stopped:
     if (run is None and out is None) or not (run_folder(run, out) / MANIFEST_FILE).is_file():
         return Stopped(f"{what} before anything was recorded", code)
     where = f"--run {shlex.quote(run)}" if run is not None else f"--out {shlex.quote(str(out))}"
+    if others := holders(run_folder(run, out)):
+        goes_on = f"the run goes on in {', '.join(others)}"
+        return Stopped(f"{what}; {goes_on}, work on it again with: pasca search {where} --join", code)
     return Stopped(f"{what}; nothing finished is lost, go on with: pasca search {where} --resume", code)

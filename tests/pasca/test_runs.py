@@ -12,17 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from pasca.members import LOCK_FILE, is_held, occupied
 from pasca.runs import (
-    LOCK_FILE,
     MANIFEST_FILE,
     argument_for,
     data_label,
     find_run,
     fresh_name,
     is_free,
-    is_held,
     list_runs,
-    occupied,
     run_folder,
 )
 from search_space.errors import RunError, StorageError
@@ -127,7 +125,7 @@ def test_a_file_is_no_run_folder() -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from pasca.runs import occupied
+from pasca.members import occupied
 with occupied(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

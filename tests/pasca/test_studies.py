@@ -190,6 +190,7 @@ def test_trials_of_another_program_are_refused(tmp_path: Path) -> None:
 
 def test_a_locked_database_is_an_error_that_names_the_cause(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pasca.databases._LOCK_SECONDS", 0.05)
+    monkeypatch.setattr("pasca.databases._PATIENCE_SECONDS", 0.1)
     monkeypatch.setattr("time.sleep", lambda seconds: None)
     record = create(tmp_path / "study.db")
     other = sqlite3.connect(tmp_path / "study.db")

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from pasca.manifest import read_manifest, write_manifest
+from pasca.members import occupied
 from pasca.reporting.live import follow_report
-from pasca.runs import occupied
 
 
 def test_pages_are_written_until_the_run_ends(bounded_run: Any, tmp_path: Path) -> None:
