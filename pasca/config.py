@@ -16,6 +16,7 @@ from pasca.quantities import parse_bytes, parse_seconds
 from search_space.errors import ConfigError
 
 HOP_TYPES = ("float32", "float16")
+SPACES = ("paper", "extended")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +37,8 @@ class RunConfig:
         searcher: name of the searcher.
         num_initial: designs tried before the surrogate takes over.
         warm_start: names or folders of earlier runs on similar graphs, whose best designs are tried early.
-        space: restrictions of the paper's space: arguments of `SearchSpace.paper`.
+        space: restrictions of the paper's space: arguments of `SearchSpace.paper`; or with `base = "extended"` of the
+            extended one.
         recipe: fields of the training recipe that differ from its defaults.
         retrain: fresh seeds that the front and the classics are trained with in the end; 0 leaves that out.
         workers: designs evaluated at the same time, each by a process of its own; by threads of this one where training

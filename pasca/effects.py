@@ -17,6 +17,7 @@ from engines.history import History
 from engines.objectives import Objective
 from engines.search.sensitivity import Dimension, decompose
 from search_space.errors import RunError
+from search_space.extended import BASE as EXTENDED
 from search_space.product import ProductSpace
 from search_space.space import SearchSpace, Space
 
@@ -116,9 +117,12 @@ def recorded_space(manifest: Mapping[str, Any]) -> SearchSpace | ProductSpace:
     """The space that a run searched, from its choices: a part of the paper's, or every combination of others.
 
     Raises:
+        RunError: it was the extended space.
         SpaceError: they are no such space.
     """
     stated = manifest["identity"].get("space") or {}
+    if stated.get("base") == EXTENDED:
+        raise RunError("what each choice did is averaged over all designs, and the extended space has too many to list")
     return SearchSpace.from_mapping(stated) if set(stated) == set(_LABELS) else ProductSpace(stated)
 
 

@@ -10,14 +10,21 @@ from typing import Any
 from engines.evaluation.base import Evaluator
 from engines.graph import Graph
 from engines.objectives import Bound, Floats, Objective, parse_bound, parse_objectives
+from engines.search.reference import Extents, extents
+from engines.search.wide import KnownCosts, NothingKnown
 from pasca.config import RunConfig
 from pasca.evaluators import CustomEvaluator
 from pasca.manifest import check_identity, data_statement
 from pasca.progress import Progress
 from pasca.retraining import Trainer
 from pasca.stage_cache import cache_folder, store_times, stored_times, times_of_run
-from search_space.errors import ConfigError, StorageError
-from search_space.space import SearchSpace, Space
+from search_space.errors import ConfigError, SpaceError, StorageError
+from search_space.extended import BASE as EXTENDED
+from search_space.extended import ExtendedSpace
+from search_space.space import SearchSpace, Space, Unlisted
+
+PASCAS = (SearchSpace, ExtendedSpace)
+"""Spaces of architectures, which pasca's own evaluator can train."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +35,7 @@ class Problem:
         graph: None for a custom evaluator without data.
         space, objectives, bounds: as asked for; a known objective without known values counts as measured.
         evaluator: scores the designs; a LocalEvaluator unless a custom one was given.
-        known: values of the known objectives, each of shape (len(space),).
+        known: values of the known objectives, each of shape (len(space),); what computes them in an extended space.
         recipe: of training; None for a custom evaluator.
         identity: what a resumed run must share.
         trainer: what trains the front and the classics again; None where the evaluator cannot.
@@ -39,7 +46,7 @@ class Problem:
     objectives: tuple[Objective, ...]
     bounds: tuple[Bound, ...]
     evaluator: Evaluator[Any]
-    known: Mapping[str, Floats]
+    known: Mapping[str, Floats] | KnownCosts[Any]
     recipe: Mapping[str, Any] | None
     identity: Mapping[str, Any]
     trainer: Trainer | None = None
@@ -48,6 +55,14 @@ class Problem:
     def metric(self) -> str:
         """What validation and test scores measure."""
         return "custom" if self.recipe is None else str(self.recipe["metric"])
+
+    @property
+    def extents(self) -> Extents:
+        """Least and largest values of the objectives that are known beforehand."""
+        names = [objective.name for objective in self.objectives]
+        if isinstance(self.known, Mapping):
+            return extents({name: self.known[name] for name in names if name in self.known}, self.bounds)
+        return {name: pair for name, pair in self.known.extents(self.bounds).items() if name in names}
 
     @property
     def stage_times(self) -> dict[str, Any] | None:
@@ -77,7 +92,7 @@ def make_problem(
         InputError: something asked for does not exist or does not fit; nothing has been written.
         RunError: the resumed run was on other terms.
     """
-    space = SearchSpace.from_mapping(config.space) if space is None else space
+    space = _space(config) if space is None else space
     objectives = parse_objectives(config.objectives)
     bounds = tuple(parse_bound(text) for text in config.at_most)
     _check_searcher(config.searcher)
@@ -96,7 +111,7 @@ def make_problem(
     from engines.evaluation.recipe import Recipe
     from pasca.datasets import load, summary_lines
 
-    if not isinstance(space, SearchSpace):
+    if not isinstance(space, PASCAS):
         raise ConfigError("a space of one's own needs an evaluator of one's own; give evaluator=...")
     recipe = Recipe.from_mapping(config.recipe)
     if graph is None:
@@ -106,7 +121,7 @@ def make_problem(
     local = make_local_evaluator(config, graph, recipe, recorded_times, progress)
     for line in summary_lines(graph):
         progress.note(line)
-    known = local.known(space)
+    known = local.known(space) if isinstance(space, SearchSpace) else local.known_costs(space)
     if recorded_times is None:
         keep_times(local, progress)
     return Problem(
@@ -120,6 +135,18 @@ def make_problem(
         identity=identity,
         trainer=local,
     )
+
+
+def _space(config: RunConfig) -> SearchSpace | ExtendedSpace:
+    """The space that the configuration asks for: the paper's, or what its `base` names."""
+    base = config.space.get("base", "paper")
+    if base == EXTENDED:
+        from engines.evaluation.recipe import Recipe
+
+        return ExtendedSpace.from_mapping(config.space, Recipe.from_mapping(config.recipe).as_mapping())
+    if base != "paper":
+        raise SpaceError(f"unknown base {base!r} of a search space; choose from: paper, {EXTENDED}")
+    return SearchSpace.from_mapping({name: values for name, values in config.space.items() if name != "base"})
 
 
 def make_local_evaluator(
@@ -196,8 +223,11 @@ def _custom(
     resumed: tuple[Path, Mapping[str, Any]] | None,
 ) -> Problem:
     identity = _identity(config, graph, space, objectives, None, resumed)
-    known = dict(evaluator.known(space)) if hasattr(evaluator, "known") else {}
-    settled = tuple(o if o.kind == "measured" or o.name in known else replace(o, kind="measured") for o in objectives)
+    known: Mapping[str, Floats] | KnownCosts[Any] = NothingKnown()
+    if not isinstance(space, Unlisted):
+        known = dict(evaluator.known(space)) if hasattr(evaluator, "known") else {}
+    names = known if isinstance(known, Mapping) else known.names
+    settled = tuple(o if o.kind == "measured" or o.name in names else replace(o, kind="measured") for o in objectives)
     return Problem(
         graph=graph,
         space=space,
@@ -209,7 +239,7 @@ def _custom(
         known=known,
         recipe=None,
         identity=identity,
-        trainer=evaluator if isinstance(evaluator, Trainer) and isinstance(space, SearchSpace) else None,
+        trainer=evaluator if isinstance(evaluator, Trainer) and isinstance(space, PASCAS) else None,
     )
 
 
@@ -243,7 +273,7 @@ def _identity(
 
 def space_statement(space: Space[Any]) -> dict[str, Any]:
     """What the record says of a space, JSON types."""
-    if isinstance(space, SearchSpace):
+    if isinstance(space, PASCAS):
         return space.as_mapping()
     return {choice.name: list(choice.values) for choice in space.choices}
 

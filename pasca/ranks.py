@@ -45,6 +45,11 @@ class Ranks:
             ConfigError: something is asked for that does not go together with several ranks, or needs them.
         """
         group_settings(config)
+        if config.ranks_per_evaluator > 1 and config.space.get("base", "paper") != "paper":
+            raise ConfigError(
+                f"ranks that evaluate a design together know the paper's space, not {config.space['base']!r}; use one "
+                "rank an evaluator"
+            )
         if self.size == 1:
             if config.ranks_per_evaluator > 1:
                 raise ConfigError(

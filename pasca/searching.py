@@ -14,7 +14,7 @@ from engines.graph import Graph
 from engines.history import History
 from engines.loop import SAME_FAILURES, Ending, Plan, run_loop
 from engines.search.observations import initial_trials
-from engines.search.reference import extents, reference_point
+from engines.search.reference import reference_point
 from engines.trial import Status, Trial
 from pasca.company import Company
 from pasca.config import RunConfig
@@ -32,6 +32,7 @@ from pasca.studies import StudyRecord
 from pasca.tally import Tally
 from search_space.classics import CLASSICS
 from search_space.errors import PascaError, RunError
+from search_space.extended import ExtendedSpace
 from search_space.space import SearchSpace, Space
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def search(
         evaluator: scores designs instead of training on the data: an object with `evaluate(design, seeds)`, or a
             function of a design (and its seeds), that returns an Outcome, a mapping from objective names to values, or
             values in the order of the objectives.
-        space: a restriction of the paper's space as a SearchSpace or a mapping, or a space of one's own for an
-            evaluator of one's own.
+        space: a restriction of the paper's space as a SearchSpace or a mapping, an ExtendedSpace, or a space of one's
+            own for an evaluator of one's own.
         progress: told what happens; nothing is said when None.
         clock: monotonic seconds, for the time budget.
         settings: fields of RunConfig.
@@ -76,7 +77,7 @@ def search(
         settings["data"] = graph.name
     if isinstance(space, Mapping):
         settings["space"], space = space, None
-    elif isinstance(space, SearchSpace):
+    elif isinstance(space, (SearchSpace, ExtendedSpace)):
         settings["space"], space = space.as_mapping(), None
     try:
         with contextlib.ExitStack() as held:
@@ -128,9 +129,7 @@ class _Search:
         self.started, self.clock, self.ranks = started, clock, ranks
         self.folder = member.folder
         self.run_name = self.folder.absolute().name
-        self.extents = extents(
-            {o.name: problem.known[o.name] for o in problem.objectives if o.name in problem.known}, problem.bounds
-        )
+        self.extents = problem.extents
         self.seeds = trial_seeds(config.seed, config.repeats)
         self.fresh_seeds = retraining_seeds(config.seed, config.retrain, config.repeats)
         self.warm_starts = self._warm_starts(manifest)
@@ -429,7 +428,7 @@ class _Search:
 
 def _decoder(space: Space[Any]) -> Callable[[str], Any]:
     """From a design's text form back to the design."""
-    if isinstance(space, SearchSpace):
+    if isinstance(space, (SearchSpace, ExtendedSpace)):
         from search_space.architecture import Architecture
 
         return Architecture.parse

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from search_space.errors import DesignError
 
@@ -76,6 +77,7 @@ class AggregatorName:
             raise DesignError(f"the weight of self-loops is a number of at least 0, got {self.loops:g}")
 
     @classmethod
+    @lru_cache(maxsize=4096)
     def parse(cls, name: str) -> AggregatorName:
         """Read a name in any spelling.
 
@@ -102,6 +104,17 @@ class AggregatorName:
         """The part of the name that says how the matrix is normalised; empty as usual."""
         exponent = "" if self.exponent == USUAL_EXPONENT else f"_r{self.exponent:g}"
         return exponent + ("" if self.loops == USUAL_LOOPS else f"_loops{self.loops:g}")
+
+    @property
+    def cost_key(self) -> str:
+        """A name whose matrix takes as long to build and to multiply by: exponents and weights do not count.
+
+        Only whether there are self-loops does, where they are all of the diagonal.
+        """
+        if self.kind in ("heat", "highpass", "twochannel"):
+            return str(AggregatorName(self.kind, 0.5 if self.kind == "heat" else None))
+        kind = "triangle" if self.kind == "triangle" else "augmented"
+        return str(AggregatorName(kind, None, USUAL_EXPONENT, USUAL_LOOPS if self.loops else 0.0))
 
 
 def _rounded(text: str) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,6 +87,19 @@ class Space(Protocol[D]):
 
     def starting_designs(self) -> list[D]:
         """Designs known to be good elsewhere that lie in this space, tried first."""
+        ...
+
+
+@runtime_checkable
+class Unlisted(Space[D], Protocol[D]):
+    """A space with too many designs to list: `codes()` is refused, and codes of its choices are made into designs."""
+
+    def settle(self, codes: Codes) -> Codes:
+        """Codes (n, d) in which what has no effect is -1, and what has one and is -1 takes its usual value."""
+        ...
+
+    def decode(self, codes: Codes) -> list[D]:
+        """The designs that settled codes (n, d) mean."""
         ...
 
 

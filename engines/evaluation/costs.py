@@ -18,6 +18,7 @@ from search_space.architecture import Architecture
 from search_space.assembly import hop_width, pre_operators
 from search_space.graph_operators import CorrectAndSmooth, GraphOperator, graph_operator
 from search_space.message_operators.jumping_knowledge import REFERENCE_WIDTH
+from search_space.names import AggregatorName, decay_rate
 from search_space.space import SearchSpace
 
 FLOAT_BYTES = 4
@@ -56,6 +57,12 @@ class Sizes:
         return self.num_nodes / self.block_rows
 
 
+def _all_keys(design: Architecture) -> tuple[str, ...]:
+    """Keys of the matrices that a design multiplies by, each once."""
+    pre, post = matrix_keys(design)
+    return tuple(dict.fromkeys(key for key in (*pre, post) if key is not None))
+
+
 def hidden_width(design: Architecture, sizes: Sizes) -> int:
     """Width of the hidden layers."""
     return sizes.hidden_width if design.hidden_width is None else design.hidden_width
@@ -76,21 +83,28 @@ def matrix_keys(design: Architecture) -> tuple[tuple[str, ...], str | None]:
     )
 
 
+def cost_key(matrix_key: str) -> str:
+    """Under which key times and entries of a matrix are kept; see `AggregatorName.cost_key`."""
+    return AggregatorName.parse(matrix_key).cost_key
+
+
 def hop_key(operator: GraphOperator, width: int) -> str:
     """Stage name of one propagation step; a restart is part of the step's kernel."""
-    return f"hop/{operator.matrix_key}{'+restart' if operator.restart else ''}/{width}"
+    return f"hop/{cost_key(operator.matrix_key)}{'+restart' if operator.restart else ''}/{width}"
 
 
 def front_plan(design: Architecture, sizes: Sizes) -> Plan:
     """Timed stages of a design up to the softmax, building matrices excluded: (stage, how often)."""
     F, blocks = sizes.num_features, sizes.num_blocks
     plan: Plan = [("normalise", 1.0)]
-    operators = pre_operators(design)
+    operators, message = pre_operators(design), design.message or ""
+    if decay_rate(message) is not None:
+        message = "decay0.1"  # every rate takes as long
     plan += [(hop_key(operator, F), float(design.k_pre)) for operator in operators]
     if len(operators) > 1:
-        plan.append((f"join-channels/{design.message}/{design.k_pre}", blocks))
+        plan.append((f"join-channels/{message}/{design.k_pre}", blocks))
     elif operators and design.message != "none":
-        plan.append((f"join/{design.message}/{design.k_pre}", blocks))
+        plan.append((f"join/{message}/{design.k_pre}", blocks))
     width = join_width(design, F)
     if design.k_trans == 1:
         plan.append((f"only-layer/{width}", blocks))
@@ -115,14 +129,14 @@ def back_plan(design: Architecture, sizes: Sizes) -> Plan:
     operator = graph_operator(design.post_aggregator)
     if isinstance(operator, CorrectAndSmooth):
         # two propagations, each step followed by cutting off what is out of range
-        return [(f"cs-step/{operator.matrix_key}/{sizes.num_classes}", 2.0 * design.k_post), ("cs-scale", 1.0)]
+        step = f"cs-step/{cost_key(operator.matrix_key)}/{sizes.num_classes}"
+        return [(step, 2.0 * design.k_post), ("cs-scale", 1.0)]
     return [(hop_key(operator, sizes.num_classes), float(design.k_post))]
 
 
 def stages(design: Architecture, sizes: Sizes) -> Plan:
     """All timed stages of a design; a matrix that both graph stages share is built once."""
-    pre, post = matrix_keys(design)
-    builds: Plan = [(f"build/{key}", 1.0) for key in dict.fromkeys((*pre, post)) if key]
+    builds: Plan = [(f"build/{cost_key(key)}", 1.0) for key in _all_keys(design)]
     return [*builds, *front_plan(design, sizes), *back_plan(design, sizes)]
 
 
@@ -157,7 +171,7 @@ def front_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -
     """
     N, F = sizes.num_nodes, sizes.num_features
     keys, _ = matrix_keys(design)
-    hops = sum(entries[key] for key in keys) * F * design.k_pre
+    hops = sum(entries[cost_key(key)] for key in keys) * F * design.k_pre
     times = _MACS_A_HOP.get(design.message, 1)
     join = times * N * hop_width(design, F) * (design.k_pre + 1)
     H = hidden_width(design, sizes)
@@ -172,7 +186,7 @@ def back_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) ->
         return 0
     operator = graph_operator(design.post_aggregator)
     steps = design.k_post * (2 if isinstance(operator, CorrectAndSmooth) else 1)
-    return entries[operator.matrix_key] * sizes.num_classes * steps
+    return entries[cost_key(operator.matrix_key)] * sizes.num_classes * steps
 
 
 def _matrix_bytes(entries: int, sizes: Sizes) -> int:
@@ -198,7 +212,7 @@ def held_features(k_pre: int, message: str | None, num_channels: int = 1, *, pro
 def front_bytes(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> tuple[int, int]:
     """Peak bytes of propagation and of the transform, in that order; the raw graph is held throughout."""
     N, F, C = sizes.num_nodes, sizes.num_features, sizes.num_classes
-    keys, _ = matrix_keys(design)
+    keys = [cost_key(key) for key in matrix_keys(design)[0]]
     features = N * F * FLOAT_BYTES
     raw = _matrix_bytes(sizes.adjacency_entries, sizes)
     matrix = sum(_matrix_bytes(entries[key], sizes) for key in keys)
@@ -235,6 +249,7 @@ def back_bytes(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -
     raw = _matrix_bytes(sizes.adjacency_entries, sizes)
     base = raw + FLOAT_BYTES * sizes.num_nodes * (sizes.num_features + sizes.num_classes)
     arrays = 7 if isinstance(graph_operator(design.post_aggregator or ""), CorrectAndSmooth) else 4
+    key = cost_key(key)
     working = _matrix_bytes(entries[key], sizes) + FLOAT_BYTES * arrays * sizes.num_nodes * sizes.num_classes
     return base + max(working, _building_bytes(entries[key], sizes))
 
@@ -272,10 +287,10 @@ def cost_table(
     front_seconds = np.array([total(front_plan(design, sizes)) for design in fronts])
     back_seconds = np.array([total(back_plan(design, sizes)) for design in backs])
     inference = front_seconds[front_of] + back_seconds[back_of]
-    for key in entries:
+    for key in dict.fromkeys(key for design in (*fronts, *backs) for key in _all_keys(design)):
         in_front = np.array([key in matrix_keys(design)[0] for design in fronts])
         in_back = np.array([matrix_keys(design)[1] == key for design in backs])
-        inference += np.where(in_front[front_of] | in_back[back_of], seconds.get(f"build/{key}", 0.0), 0.0)
+        inference += np.where(in_front[front_of] | in_back[back_of], seconds[f"build/{cost_key(key)}"], 0.0)
     macs = (
         np.array([front_macs(design, sizes, entries) for design in fronts], dtype=np.float64)[front_of]
         + np.array([back_macs(design, sizes, entries) for design in backs], dtype=np.float64)[back_of]

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from engines.evaluation.costs import Sizes, cost_of, cost_table
 from engines.evaluation.design_training import DesignTrainer, Task, TrainedDesign
+from engines.evaluation.extended_costs import ExtendedCosts, cover, paper_designs
 from engines.evaluation.hop_cache import HopCache
 from engines.evaluation.hop_store import HopStore, section_key
 from engines.evaluation.metrics import check_metric
@@ -29,6 +30,7 @@ from engines.graph import Graph, Nodes
 from engines.trial import Outcome
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, GraphError
+from search_space.extended import ExtendedSpace
 from search_space.graph_operators import graph_operator
 from search_space.space import SearchSpace
 
@@ -163,6 +165,17 @@ class LocalEvaluator:
         times = self._timer.measure(designs, self.sizes)
         self._timer.release()
         return cost_table(space, self.sizes, times.seconds, times.entries)
+
+    def known_costs(self, space: ExtendedSpace) -> ExtendedCosts:
+        """Known objectives of a space that is too large to list, computed where they are asked for.
+
+        Measures the stages that are missing, which takes up to a minute the first time.
+        """
+        # the paper's stages first and one by one, so that what is kept for later runs does not depend on the space
+        self._timer.measure(paper_designs(space), self.sizes)
+        times = cover(self._timer, space, self.sizes)
+        self._timer.release()
+        return ExtendedCosts(space, self.sizes, times)
 
     def known_of(self, design: Architecture) -> dict[str, float]:
         """Known objectives of one design."""

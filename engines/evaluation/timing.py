@@ -118,7 +118,11 @@ class StageTimer:
 
     def measure(self, designs: Iterable[Architecture], sizes: Sizes) -> StageTimes:
         """Return times that cover every stage of the designs, measuring what is missing."""
-        needed = dict.fromkeys(stage for design in designs for stage, _ in stages(design, sizes))
+        return self.measure_stages(dict.fromkeys(stage for design in designs for stage, _ in stages(design, sizes)))
+
+    def measure_stages(self, needed: Iterable[str]) -> StageTimes:
+        """The same for stages by name."""
+        needed = list(needed)
         seconds, entries = dict(self.times.seconds), dict(self.times.entries)
         missing = [stage for stage in needed if stage not in seconds]
         # Two rounds, the quicker one counts: what else the machine does comes in bursts longer than one measurement.

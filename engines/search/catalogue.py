@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from engines.objectives import Bound, Floats, Objective
 from engines.search.base import Searcher
+from engines.search.wide import KnownCosts
 from search_space.errors import ConfigError
-from search_space.space import Space
+from search_space.space import Space, Unlisted
 
 D = TypeVar("D")
 
@@ -20,7 +21,7 @@ def create_searcher(
     space: Space[D],
     objectives: Sequence[Objective],
     *,
-    known: Mapping[str, Floats],
+    known: Mapping[str, Floats] | KnownCosts[D],
     seed: int,
     num_initial: int = 16,
     bounds: Sequence[Bound] = (),
@@ -30,7 +31,8 @@ def create_searcher(
 
     Args:
         name: one of `SEARCHERS`.
-        known: measured values, shape (len(space),), of every objective that is known for all designs beforehand.
+        known: measured values, shape (len(space),), of every objective that is known for all designs beforehand; what
+            computes them for a space that is too large to list.
         seed, bounds: see the searcher.
         num_initial: trials before a model is used; the size of a generation of `nsga2`; nothing to random search.
         warm_start: designs that did well elsewhere, tried early; nothing to random search, the plain baseline.
@@ -39,6 +41,12 @@ def create_searcher(
         SpaceError: a design to start with is not in the space.
         ShapeError, ObjectiveError: the other arguments do not fit together.
     """
+    if name not in SEARCHERS:
+        raise ConfigError(f"unknown searcher {name!r}; choose from: {', '.join(SEARCHERS)}")
+    if isinstance(space, Unlisted):
+        assert not isinstance(known, Mapping)
+        return _wide_searcher(name, space, objectives, known, seed, num_initial, bounds, warm_start)
+    assert isinstance(known, Mapping)
     if name == "ehvi":
         from engines.search.ehvi import EHVISearcher
 
@@ -55,16 +63,54 @@ def create_searcher(
         from engines.search.random_search import RandomSearcher
 
         return RandomSearcher(space, seed=seed, known=known, bounds=bounds)
-    if name == "nsga2":
-        from engines.search.nsga2 import NSGA2Searcher
+    from engines.search.nsga2 import NSGA2Searcher
 
-        return NSGA2Searcher(
+    return NSGA2Searcher(
+        space,
+        objectives,
+        known=known,
+        seed=seed,
+        population_size=num_initial,
+        bounds=bounds,
+        warm_start=warm_start,
+    )
+
+
+def _wide_searcher(
+    name: str,
+    space: Unlisted[D],
+    objectives: Sequence[Objective],
+    known: KnownCosts[D],
+    seed: int,
+    num_initial: int,
+    bounds: Sequence[Bound],
+    warm_start: Sequence[D],
+) -> Searcher[D]:
+    """The searcher of that name for a space that is too large to list."""
+    if name == "random":
+        from engines.search.wide import WideRandomSearcher
+
+        return WideRandomSearcher(space, seed=seed, known=known, bounds=bounds)
+    if name == "ehvi":
+        from engines.search.wide_ehvi import WideEHVISearcher
+
+        return WideEHVISearcher(
             space,
             objectives,
             known=known,
             seed=seed,
-            population_size=num_initial,
+            num_initial=num_initial,
             bounds=bounds,
             warm_start=warm_start,
         )
-    raise ConfigError(f"unknown searcher {name!r}; choose from: {', '.join(SEARCHERS)}")
+    from engines.search.wide_nsga2 import WideNSGA2Searcher
+
+    return WideNSGA2Searcher(
+        space,
+        objectives,
+        known=known,
+        seed=seed,
+        population_size=num_initial,
+        bounds=bounds,
+        warm_start=warm_start,
+    )

@@ -54,11 +54,12 @@ class Similarity(Protocol):
 class Categorical:
     """exp(-(θ_a + θ_b)) for a ≠ b: one odd value (triangle) need not make the others strangers to one another.
 
-    Code -1 (inactive) is a value like any other.
+    Code -1 (inactive) is a value like any other. `share` is how much of the usual difference is expected beforehand.
     """
 
     column: int
     num_values: int
+    share: float = 1.0
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -66,7 +67,7 @@ class Categorical:
 
     @property
     def prior_means(self) -> Floats:
-        return np.full(self.num_values + 1, math.log(0.15))
+        return np.full(self.num_values + 1, math.log(0.15 * self.share))
 
     @property
     def prior_deviations(self) -> Floats:
@@ -94,11 +95,12 @@ class Ordered:
 
     With relevance ρ below 1 designs far apart stay correlated; expanded over a product, this is an additive model with
     interactions of every order. Code -1 (inactive) is as far from every active value as exp(-θ).
-    Parameters: log ℓ, logit ρ, log θ.
+    Parameters: log ℓ, logit ρ, log θ. `share` is how much of the usual difference is expected beforehand.
     """
 
     column: int
     places: tuple[float, ...]
+    share: float = 1.0
 
     @property
     def columns(self) -> tuple[int, ...]:
@@ -106,7 +108,8 @@ class Ordered:
 
     @property
     def prior_means(self) -> Floats:
-        return np.array([math.log(0.5), 0.0, math.log(0.3)])
+        relevance = 0.5 * self.share
+        return np.array([math.log(0.5), math.log(relevance / (1.0 - relevance)), math.log(0.3 * self.share)])
 
     @property
     def prior_deviations(self) -> Floats:
@@ -218,9 +221,14 @@ def places(choice: Choice) -> tuple[float, ...]:
     return tuple(scale.tolist())
 
 
-def similarities(choices: Sequence[Choice]) -> list[Similarity]:
-    """One similarity a choice, by its kind."""
+def similarities(choices: Sequence[Choice], share: float = 1.0) -> list[Similarity]:
+    """One similarity a choice, by its kind.
+
+    Args:
+        share: of the usual difference that a choice is expected to make; below 1 where many choices each make little,
+            as a product of many usual similarities would make all designs strangers.
+    """
     return [
-        Categorical(j, len(choice.values)) if choice.kind == "categorical" else Ordered(j, places(choice))
+        Categorical(j, len(choice.values), share) if choice.kind == "categorical" else Ordered(j, places(choice), share)
         for j, choice in enumerate(choices)
     ]

@@ -46,11 +46,13 @@ class WholeSpace:
 
     Args:
         features: (N', D) codes, then descriptors, of every design.
+        related: whether the designs are many combinations of few parts. Where they are some designs of a larger space
+            that is not so, and each of them is a part of its own.
     """
 
-    def __init__(self, kernel: Kernel, features: Floats) -> None:
+    def __init__(self, kernel: Kernel, features: Floats, *, related: bool = True) -> None:
         self.kernel, self.features = kernel, features
-        self._sides = [_halves(term, features) for term in kernel.terms]
+        self._sides = [(_halves if related else _whole)(term, features) for term in kernel.terms]
 
     def __len__(self) -> int:
         return len(self.features)
@@ -118,6 +120,13 @@ def _table(term: Term, parameters: Sequence[Floats], side: _Side, X: Floats) -> 
         first, seen_of = _distinct(seen)
         product *= factor.between(parameters[f], rows, seen[first])[row_of[:, None], seen_of[None, :]]
     return product
+
+
+def _whole(term: Term, features: Floats) -> tuple[_Side, _Side]:
+    """All of a term's similarities on the left, with a part for each design."""
+    rows = np.arange(len(features))
+    every = tuple(range(len(term.factors)))
+    return _side(term, every, features, rows), _side(term, (), features[:1], np.zeros_like(rows))
 
 
 def _halves(term: Term, features: Floats) -> tuple[_Side, _Side]:

@@ -76,7 +76,8 @@ def search(
         str | None, typer.Option("--config", metavar="FILE", help="TOML file with settings; options override it.")
     ] = None,
     space: Annotated[
-        str | None, typer.Option("--space", metavar="FILE", help="TOML file that restricts the search space.")
+        str | None,
+        typer.Option("--space", metavar="NAME", help="paper, extended, or a TOML file that restricts one [paper]."),
     ] = None,
     metric: Metric = None,
     recipe: Recipe = None,
@@ -148,7 +149,7 @@ def search(
 
     The record is kept in a run folder; Ctrl-C loses nothing, and --resume goes on.
     """
-    from pasca.config import read_settings, read_toml
+    from pasca.config import SPACES, read_settings, read_toml
 
     flags = given(
         data=data,
@@ -164,7 +165,7 @@ def search(
         out=out,
         resume=resume or None,
         join=join or None,
-        space=None if space is None else read_toml(space, "the space file"),
+        space=None if space is None else {"base": space} if space in SPACES else read_toml(space, "the space file"),
         recipe=recipe_fields(recipe, metric),
         searcher=searcher,
         num_initial=num_initial,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 
 from search_space.errors import DesignError
 from search_space.graph_operators.augmented import AugmentedAdjacency
@@ -28,6 +29,7 @@ def graph_operator(name: str) -> GraphOperator:
     return found[0]
 
 
+@lru_cache(maxsize=4096)
 def channels(name: str) -> tuple[GraphOperator, ...]:
     """The operators whose hops lie side by side in a hop of that aggregator: one, or two for `twochannel`.
 
