@@ -163,12 +163,16 @@ def _check_exportable(design: Architecture) -> None:
     """Refuse a design that no model folder can express.
 
     Raises:
-        DesignError: it corrects and smooths.
+        DesignError: it corrects and smooths, or reuses labels.
     """
+    does = None
     if design.post_aggregator is not None and AggregatorName.parse(design.post_aggregator).kind == "cs":
+        does = "corrects and smooths with"
+    elif design.label_steps is not None:
+        does = "takes as inputs"
+    if does is not None:
         raise DesignError(
-            f"{design} corrects and smooths with the labels of the training nodes, which a model does not hold; "
-            "export a design without it"
+            f"{design} {does} the labels of the training nodes, which a model does not hold; export a design without"
         )
 
 

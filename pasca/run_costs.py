@@ -26,6 +26,7 @@ _GROUPS = {
     "hidden-layer": "transform",
     "plain-layer": "transform",
     "norm-layer": "transform",
+    "label-layer": "transform",
     "last-layer": "transform",
 }
 STAGE_GROUPS = (*dict.fromkeys(group for group in _GROUPS.values() if group != _BACK), _BACK)

@@ -322,12 +322,15 @@ def _normalise(features: NDArray[np.float32], how: Mapping[str, Any]) -> None:
     if kind == "standard":
         features -= np.asarray(how["mean"], dtype=np.float64).astype(np.float32)
         features /= np.asarray(how["scale"], dtype=np.float64).astype(np.float32)
+    elif kind == "symmetric":
+        _divide_rows(features, np.sqrt(np.abs(features).sum(axis=1, dtype=np.float64)))
+        features /= np.asarray(how["scale"], dtype=np.float64).astype(np.float32)
     elif kind == "row":
         _divide_rows(features, np.abs(features).sum(axis=1, dtype=np.float64))
     elif kind == "l2":
         _divide_rows(features, np.sqrt(np.einsum("nf,nf->n", features, features, dtype=np.float64)))
     elif kind != "none":
-        raise ModelError(f"unknown normalisation {kind!r}; this pasca knows row, l2, standard and none")
+        raise ModelError(f"unknown normalisation {kind!r}; this pasca knows row, symmetric, l2, standard and none")
 
 
 def _divide_rows(features: NDArray[np.float32], divisor: NDArray[np.float64]) -> None:

@@ -284,7 +284,9 @@ class _Search:
         from engines.evaluation.worker_processes import WorkerProcesses
 
         local: Any = self.problem.evaluator
-        return list(held.enter_context(WorkerProcesses(local, self.config.workers)).evaluators)
+        wide = isinstance(self.problem.space, ExtendedSpace)
+        processes = WorkerProcesses(local, self.config.workers, other_features=wide)
+        return list(held.enter_context(processes).evaluators)
 
     def _ending_in_time(self, workers: list[Evaluator[Any]], evaluators: list[Evaluator[Any]]) -> list[Evaluator[Any]]:
         """The evaluators, each ending what takes too long if that was asked for.

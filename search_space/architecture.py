@@ -24,6 +24,7 @@ from search_space.errors import DesignError
 from search_space.names import (
     LEARNING_MESSAGES,
     MESSAGES,
+    NORMALISATIONS,
     PAPER_AGGREGATORS,
     PAPER_MESSAGES,
     POST_KINDS,
@@ -64,6 +65,11 @@ def _count(field: str, value: Any) -> int:
     return number
 
 
+def _steps(field: str, value: Any) -> int | None:
+    """A whole number, or its text; 0 is None."""
+    return None if value in (0, "0") and not isinstance(value, bool) else _count(field, value)
+
+
 def _fraction(field: str, value: Any) -> float:
     number = _number(field, value)
     if number >= 1.0:
@@ -89,8 +95,8 @@ def _number(field: str, value: Any) -> float:
     return number
 
 
-def _one_of(*values: str, usual: str) -> Callable[[str, Any], str | None]:
-    """One of some names; the usual one is None."""
+def _one_of(*values: str, usual: str | None) -> Callable[[str, Any], str | None]:
+    """One of some names; the usual one, if there is one, is None."""
 
     def read(field: str, value: Any) -> str | None:
         if value not in values:
@@ -106,8 +112,10 @@ _EXTRAS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "dropout": ("dropout", _fraction),
     "learning_rate": ("lr", _positive),
     "weight_decay": ("wd", _number),
+    "normalise": ("features", _one_of(*NORMALISATIONS, usual=None)),
     "norm": ("norm", _one_of("none", "layer", usual="none")),
     "residual": ("residual", _one_of("on", "off", usual="on")),
+    "label_steps": ("labels", _steps),
 }
 """Attributes that differ from the training recipe: their key in the text form, and what reads a value or its text."""
 
@@ -132,8 +140,10 @@ class Architecture:
         hidden_width: of hidden layers.
         input_dropout, dropout: shares of the joined features and of each hidden layer zeroed while training, below 1.
         learning_rate, weight_decay: Adam's.
+        normalise: how features are normalised first, one of `NORMALISATIONS`.
         norm: `layer` for a normalisation layer before each ReLU; None without.
         residual: `off` where hidden layers have none; None where those of equal width have one.
+        label_steps: steps that the labels of training nodes take before they become inputs, too; None without.
     Raises:
         DesignError: a name is unknown, a number is out of range, or an active stage misses its choice.
     """
@@ -149,8 +159,10 @@ class Architecture:
     dropout: float | None = None
     learning_rate: float | None = None
     weight_decay: float | None = None
+    normalise: str | None = None
     norm: str | None = None
     residual: str | None = None
+    label_steps: int | None = None
 
     def __post_init__(self) -> None:
         for field, least in (("k_pre", 0), ("k_trans", 1), ("k_post", 0)):
@@ -271,6 +283,7 @@ def _parse_steps(part: str, text: str) -> tuple[int, str | None]:
 __all__ = [
     "LEARNING_MESSAGES",
     "MESSAGES",
+    "NORMALISATIONS",
     "PAPER_AGGREGATORS",
     "PAPER_MESSAGES",
     "Architecture",

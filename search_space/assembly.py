@@ -10,7 +10,7 @@ from torch import nn
 from search_space.architecture import Architecture
 from search_space.graph_operators import GraphOperator, channels
 from search_space.message_operators import message_operator
-from search_space.transform import Dropout, InputDropout, Transform
+from search_space.transform import Dropout, InputDropout, Transform, glorot, repeat_product
 
 
 class Network(nn.Module):
@@ -43,6 +43,11 @@ class Network(nn.Module):
             norm=design.norm is not None,
             residual=design.residual is None,
         )
+        # last, so that the other weights start as they would without it
+        self.label_weight: nn.Parameter | None = None
+        if design.label_steps is not None:
+            first = num_classes if design.k_trans == 1 else hidden_width
+            self.label_weight = nn.Parameter(glorot(num_classes, first, generators))
 
     def prepare(self, hops: torch.Tensor) -> torch.Tensor:
         """Do once what does not depend on weights.
@@ -64,10 +69,19 @@ class Network(nn.Module):
         prepared: torch.Tensor,
         input_dropout: InputDropout | None = None,
         hidden_dropout: Dropout | None = None,
+        label_inputs: torch.Tensor | None = None,
     ) -> torch.Tensor:
-        """Class scores (S, n, C) before the softmax; dropouts are given while training only."""
+        """Class scores (S, n, C) before the softmax; dropouts are given while training only.
+
+        Args:
+            label_inputs: (n, C) or (S, n, C), for a design that reuses labels.
+        """
         x = self.join(prepared) if self.join is not None and self.join.learns else prepared
-        scores: torch.Tensor = self.transform(x, input_dropout, hidden_dropout)
+        added = None
+        if self.label_weight is not None:
+            assert label_inputs is not None, "a design that reuses labels needs them"
+            added = repeat_product(label_inputs, self.label_weight)
+        scores: torch.Tensor = self.transform(x, input_dropout, hidden_dropout, added)
         return scores
 
     def undecayed_parameters(self) -> list[nn.Parameter]:

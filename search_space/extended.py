@@ -17,13 +17,13 @@ import numpy as np
 
 from search_space.architecture import Architecture
 from search_space.errors import DesignError, SpaceError
-from search_space.names import MESSAGES, POST_KINDS, PRE_KINDS, AggregatorName, decay_rate
+from search_space.names import MESSAGES, NORMALISATIONS, POST_KINDS, PRE_KINDS, AggregatorName, decay_rate
 from search_space.space import Choice, Codes
 
 BASE = "extended"
 """What a space's settings say in `base` to mean this one."""
 
-RECIPE_CHOICES = ("hidden_width", "input_dropout", "dropout", "learning_rate", "weight_decay")
+RECIPE_CHOICES = ("hidden_width", "input_dropout", "dropout", "learning_rate", "weight_decay", "normalise")
 """Choices of which a design names a value only where the training recipe has another."""
 
 Kind = Literal["ordinal", "number", "categorical"]
@@ -66,6 +66,8 @@ _DIMENSIONS: dict[str, _Dimension] = {
     "input_dropout": _Dimension("number", (0.0, 0.2, 0.5, 0.8), 0.5),
     "learning_rate": _Dimension("ordinal", (0.003, 0.01, 0.03, 0.1), 0.03),
     "weight_decay": _Dimension("ordinal", (0.0, 5e-5, 5e-4, 5e-3), 5e-4),
+    "label_steps": _Dimension("ordinal", (0, 1, 2, 3), 0),
+    "normalise": _Dimension("categorical", NORMALISATIONS, "row"),
     "k_post": _Dimension("ordinal", (0, *_STEPS), 2),
     "post_kind": _Dimension("categorical", POST_KINDS, "augmented", ("k_post", _STEPS)),
     "post_alpha": _Dimension("number", _ALPHAS, 0.1, ("post_kind", ("ppr",))),
@@ -81,6 +83,8 @@ _GROUPS = (
     ("input_dropout",),
     ("learning_rate",),
     ("weight_decay",),
+    ("label_steps",),
+    ("normalise",),
     ("k_post", "post_kind", "post_alpha", "post_step", "post_share", "post_exponent", "post_loops"),
 )
 """Choices that depend on one another, together and in an order in which none comes before what it needs."""
@@ -239,6 +243,7 @@ class ExtendedSpace:
                 raise SpaceError(f"{design} spells out {name}={value}, which the recipe says anyway; leave it out")
             if name not in ("hidden_width", "dropout") or design.k_trans > 1:
                 found[name] = self._recipe[name] if value is None else value
+        found["label_steps"] = design.label_steps or 0
         if design.k_trans > 1:
             found["norm"] = design.norm or "none"
         if design.k_trans > 2:
@@ -264,6 +269,7 @@ class ExtendedSpace:
             **{name: None if name in unsaid else chosen[name] for name in RECIPE_CHOICES},
             norm=chosen["norm"],
             residual=chosen["residual"],
+            label_steps=chosen["label_steps"],
         )
 
     def settle(self, codes: Codes) -> Codes:
@@ -398,6 +404,8 @@ def _try(name: str, value: Any) -> None:
         Architecture(**given, pre_aggregator="augmented", message="mean", post_aggregator="augmented")
     elif name in RECIPE_CHOICES:
         Architecture(0, None, None, 3, **{name: value})
+    elif name == "label_steps":
+        Architecture(0, None, None, 1, label_steps=value)
     elif name.endswith("alpha") or name == "message_decay":
         AggregatorName("ppr", value)
     elif name.endswith(("step", "share")):

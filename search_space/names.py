@@ -33,6 +33,9 @@ NUMBERED_KINDS = frozenset({"ppr", "heat", "cs"})
 """Kinds that need a number between 0 and 1."""
 USUAL_EXPONENT, USUAL_LOOPS = 0.5, 1.0
 
+NORMALISATIONS = ("row", "symmetric", "l2", "standard", "none")
+"""Ways of normalising features before they propagate."""
+
 _NUMBER = r"\d*\.?\d+(?:e-?\d+)?"
 _AGGREGATOR = re.compile(
     rf"(?P<kind>[a-z]+?)(?P<strength>{_NUMBER})?(?:_r(?P<exponent>{_NUMBER}))?(?:_loops(?P<loops>{_NUMBER}))?"

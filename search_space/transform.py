@@ -55,33 +55,38 @@ class Transform(nn.Module):
         residual: bool = True,
     ) -> None:
         super().__init__()
-        self._residual = residual
+        self._residual, self.num_classes = residual, num_classes
         widths = [in_width, *[hidden_width] * (num_layers - 1), num_classes]
         self.weights = nn.ParameterList()
         self.biases = nn.ParameterList()
         for fan_in, fan_out in itertools.pairwise(widths):
-            limit = math.sqrt(6.0 / (fan_in + fan_out))
-            starts = [torch.empty(fan_in, fan_out).uniform_(-limit, limit, generator=g) for g in generators]
-            self.weights.append(nn.Parameter(torch.stack(starts)))
-            self.biases.append(nn.Parameter(torch.zeros(len(starts), 1, fan_out)))
+            self.weights.append(nn.Parameter(glorot(fan_in, fan_out, generators)))
+            self.biases.append(nn.Parameter(torch.zeros(len(generators), 1, fan_out)))
         num_norms, shape = (num_layers - 1 if norm else 0), (len(generators), 1, hidden_width)
         self.gains = nn.ParameterList([nn.Parameter(torch.ones(shape)) for _ in range(num_norms)])
         self.shifts = nn.ParameterList([nn.Parameter(torch.zeros(shape)) for _ in range(num_norms)])
 
     def forward(
-        self, x: torch.Tensor, input_dropout: InputDropout | None = None, hidden_dropout: Dropout | None = None
+        self,
+        x: torch.Tensor,
+        input_dropout: InputDropout | None = None,
+        hidden_dropout: Dropout | None = None,
+        added: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Class scores before the softmax.
 
         Args:
             x: (n, in_width) shared by all repeats, or (S, n, in_width).
             input_dropout, hidden_dropout: given while training only.
+            added: (S, n, width of the first layer) what further inputs add to its products.
         Returns:
             (S, n, C).
         """
         h, last = x, len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             y = (input_dropout.times(h, weight) if input_dropout and layer == 0 else repeat_product(h, weight)) + bias
+            if added is not None and layer == 0:
+                y = y + added
             if layer < last:
                 if self.gains:
                     y = F.layer_norm(y, y.shape[-1:], eps=NORM_EPSILON) * self.gains[layer] + self.shifts[layer]
@@ -92,6 +97,12 @@ class Transform(nn.Module):
                     y = hidden_dropout(y)
             h = y
         return h
+
+
+def glorot(fan_in: int, fan_out: int, generators: Sequence[torch.Generator]) -> torch.Tensor:
+    """Starting weights of a layer, uniform in ±sqrt(6 / (in + out)), each repeat's from its generator: (S, in, out)."""
+    limit = math.sqrt(6.0 / (fan_in + fan_out))
+    return torch.stack([torch.empty(fan_in, fan_out).uniform_(-limit, limit, generator=g) for g in generators])
 
 
 def repeat_product(h: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:

@@ -60,7 +60,8 @@ class Sizes:
 def _all_keys(design: Architecture) -> tuple[str, ...]:
     """Keys of the matrices that a design multiplies by, each once."""
     pre, post = matrix_keys(design)
-    return tuple(dict.fromkeys(key for key in (*pre, post) if key is not None))
+    labels = "augmented" if design.label_steps is not None else None
+    return tuple(dict.fromkeys(key for key in (*pre, labels, post) if key is not None))
 
 
 def hidden_width(design: Architecture, sizes: Sizes) -> int:
@@ -96,7 +97,7 @@ def hop_key(operator: GraphOperator, width: int) -> str:
 def front_plan(design: Architecture, sizes: Sizes) -> Plan:
     """Timed stages of a design up to the softmax, building matrices excluded: (stage, how often)."""
     F, blocks = sizes.num_features, sizes.num_blocks
-    plan: Plan = [("normalise", 1.0)]
+    plan: Plan = [("normalise" if design.normalise is None else f"normalise/{design.normalise}", 1.0)]
     operators, message = pre_operators(design), design.message or ""
     if decay_rate(message) is not None:
         message = "decay0.1"  # every rate takes as long
@@ -106,6 +107,10 @@ def front_plan(design: Architecture, sizes: Sizes) -> Plan:
     elif operators and design.message != "none":
         plan.append((f"join/{message}/{design.k_pre}", blocks))
     width = join_width(design, F)
+    if design.label_steps is not None:
+        first = sizes.num_classes if design.k_trans == 1 else hidden_width(design, sizes)
+        plan.append((f"hop/augmented/{sizes.num_classes}", float(design.label_steps)))
+        plan.append((f"label-layer/{first}", blocks))
     if design.k_trans == 1:
         plan.append((f"only-layer/{width}", blocks))
         return plan
@@ -147,7 +152,8 @@ def parameters(design: Architecture, sizes: Sizes) -> int:
     H = hidden_width(design, sizes)
     norms = 0 if design.norm is None else 2 * H * (design.k_trans - 1)
     widths = [width, *[H] * (design.k_trans - 1), sizes.num_classes]
-    return join + norms + sum(a * b + b for a, b in itertools.pairwise(widths))
+    labels = sizes.num_classes * widths[1] if design.label_steps is not None else 0
+    return join + norms + labels + sum(a * b + b for a, b in itertools.pairwise(widths))
 
 
 def _join_parameters(design: Architecture, width: int) -> int:
@@ -177,7 +183,11 @@ def front_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -
     H = hidden_width(design, sizes)
     widths = [join_width(design, F), *[H] * (design.k_trans - 1), sizes.num_classes]
     norms = 0 if design.norm is None else N * H * (design.k_trans - 1)
-    return hops + join + norms + N * sum(a * b for a, b in itertools.pairwise(widths))
+    labels = 0
+    if design.label_steps is not None:
+        C = sizes.num_classes
+        labels = entries["augmented"] * C * design.label_steps + N * C * widths[1]
+    return hops + join + norms + labels + N * sum(a * b for a, b in itertools.pairwise(widths))
 
 
 def back_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> int:
@@ -233,7 +243,7 @@ def front_bytes(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) 
     transforming = (
         matrix
         + held_features(design.k_pre, design.message, max(len(keys), 1), propagating=False) * features
-        + FLOAT_BYTES * (block + 2 * N * C + parameters(design, sizes))
+        + FLOAT_BYTES * (block + (2 if design.label_steps is None else 4) * N * C + parameters(design, sizes))
     )
     return raw + propagating, raw + transforming
 

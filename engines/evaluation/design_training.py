@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 
 from engines.evaluation.costs import Sizes
 from engines.evaluation.feeding import BatchFeed, Feed, RowSource, WholeFeed
 from engines.evaluation.hop_cache import HopCache
 from engines.evaluation.hop_files import HopRows
-from engines.evaluation.inference import TrainingLabels, post_process, side_by_side, transform
+from engines.evaluation.inference import TrainingLabels, post_process, shown_labels, side_by_side, transform
+from engines.evaluation.label_reuse import LabelReuse
 from engines.evaluation.metrics import confusion, score
 from engines.evaluation.normalise import Normaliser
+from engines.evaluation.propagation import propagate_step
 from engines.evaluation.recipe import Recipe, recipe_of
 from engines.evaluation.side_by_side import train_side_by_side
 from engines.evaluation.training import Trained, together, train_from
@@ -86,6 +89,7 @@ class DesignTrainer:
         hops: of the normalised features; the caller's to close.
         device: where networks train.
         clock: monotonic seconds.
+        other_features: gives, by name, another normalisation than the recipe's and its hops; None where there is none.
     """
 
     def __init__(
@@ -94,8 +98,10 @@ class DesignTrainer:
         hops: HopCache,
         device: torch.device,
         clock: Callable[[], float] = time.perf_counter,
+        other_features: Callable[[str], tuple[Normaliser, HopCache]] | None = None,
     ) -> None:
         self.task, self.hops, self._device, self._clock = task, hops, device, clock
+        self._other_features = other_features
         self._making = threading.Lock()
 
     def train(self, design: Architecture, seeds: Sequence[int]) -> TrainedDesign:
@@ -126,7 +132,8 @@ class DesignTrainer:
             },
             **batches,
         }
-        return TrainedDesign(design, tuple(seeds), trained, task.normaliser, errors, details)
+        normaliser, _ = self._features(design)
+        return TrainedDesign(design, tuple(seeds), trained, normaliser, errors, details)
 
     def scores(self, design: Architecture, trained: Trained, nodes: Nodes) -> NDArray[np.float64]:
         """Score of each repeat on some labelled nodes, (S,)."""
@@ -141,27 +148,72 @@ class DesignTrainer:
 
     def probabilities(self, design: Architecture, trained: Trained, nodes: Nodes | None) -> NDArray[np.float32]:
         """(S, n, C) of the nodes, all of them when None, after post-processing."""
-        hops = self._joined_hops(design)
+        hops, shown = self._joined_hops(design), None
+        if design.label_steps is not None:
+            shown = shown_labels(
+                design.label_steps, self.task.known, self._matrix("augmented"), self.task.sizes.num_classes
+            )
         if design.post_aggregator is None:
-            return transform(trained.network, hops, nodes)
+            return transform(trained.network, hops, nodes, shown=shown)
         operator = graph_operator(design.post_aggregator)
-        with self._making:
-            matrix = self.hops.matrix(operator.matrix_key)
-        spread = post_process(transform(trained.network, hops), matrix, operator, design.k_post, self.task.known)
+        matrix = self._matrix(operator.matrix_key)
+        spread = post_process(
+            transform(trained.network, hops, shown=shown), matrix, operator, design.k_post, self.task.known
+        )
         return spread if nodes is None else spread[:, nodes]
 
+    def _matrix(self, key: str) -> sparse.csr_array:
+        with self._making:
+            return self.hops.matrix(key)
+
+    def _features(self, design: Architecture) -> tuple[Normaliser, HopCache]:
+        """The normalisation that a design starts from, and its hops.
+
+        Raises:
+            TrialFailure: it is not the recipe's, and no other is at hand.
+        """
+        if design.normalise is None or design.normalise == self.task.normaliser.kind:
+            return self.task.normaliser, self.hops
+        if self._other_features is None:
+            raise TrialFailure(
+                f"{design} normalises features by {design.normalise}, but only {self.task.normaliser.kind} is at hand "
+                "here; evaluate it in a single process"
+            )
+        with self._making:
+            return self._other_features(design.normalise)
+
     def _joined_hops(self, design: Architecture) -> list[HopRows]:
+        _, hops = self._features(design)
         if design.pre_aggregator is None:
-            return [self.hops.reader("augmented", 0.0, 0)]
+            return [hops.reader("augmented", 0.0, 0)]
         found = []
         with self._making:
             for operator in channels(design.pre_aggregator):
                 # the deepest first: what is missing is then made in one go
-                self.hops.reader(operator.matrix_key, operator.restart, design.k_pre)
-                found.append(
-                    [self.hops.reader(operator.matrix_key, operator.restart, k) for k in required_hops(design)]
-                )
+                hops.reader(operator.matrix_key, operator.restart, design.k_pre)
+                found.append([hops.reader(operator.matrix_key, operator.restart, k) for k in required_hops(design)])
         return side_by_side(found)
+
+    def _label_reuse(self, design: Architecture, batch_rows: int | None) -> LabelReuse | None:
+        """What a design that reuses labels needs to train.
+
+        Raises:
+            TrialFailure: its rows come in batches, but which labels are shown is drawn for all of them at once.
+        """
+        if design.label_steps is None:
+            return None
+        if batch_rows is not None:
+            raise TrialFailure(f"{design} reuses labels and needs all training rows at once; raise --memory")
+        task, matrix = self.task, self._matrix("augmented")
+        return LabelReuse(
+            task.sizes.num_nodes,
+            task.sizes.num_classes,
+            task.known.nodes,
+            task.known.classes,
+            task.split.validation,
+            design.label_steps,
+            lambda before: propagate_step(matrix, before),
+        )
 
     def _train(
         self, design: Architecture, hops: Sequence[HopRows], seeds: Sequence[int]
@@ -174,6 +226,7 @@ class DesignTrainer:
         train, validation = (
             RowSource(hops, nodes, torch.from_numpy(task.labels[nodes])) for nodes in (split.train, split.validation)
         )
+        reuse = self._label_reuse(design, plan.batch_rows)
         feed: Feed
         if plan.batch_rows is None:
             feed = WholeFeed(train.all(), validation.all(), self._device)
@@ -181,7 +234,7 @@ class DesignTrainer:
             feed = BatchFeed(train, validation, plan.batch_rows, self._device)
 
         def train_group(group: Sequence[int]) -> Trained:
-            return train_from(feed, design, task.recipe, task.sizes.num_classes, group, self._device)
+            return train_from(feed, design, task.recipe, task.sizes.num_classes, group, self._device, reuse)
 
         parts: list[Trained]
         if plan.batch_rows is None and plan.repeats_together >= len(seeds) and self._device.type == "cpu":

@@ -253,8 +253,14 @@ def _check_design(design: Architecture) -> None:
     """Refuse what ranks have no way of doing together.
 
     Raises:
-        TrialFailure: the design propagates by another matrix than the paper's, or corrects and smooths.
+        TrialFailure: the design propagates by another matrix than the paper's, corrects and smooths, reuses labels,
+            or normalises features other than the recipe.
     """
+    if design.label_steps is not None or design.normalise is not None:
+        raise TrialFailure(
+            f"a group of ranks has no reuse of labels and normalises features as the recipe says; evaluate {design} "
+            "with one rank an evaluator"
+        )
     for aggregator in (design.pre_aggregator, design.post_aggregator):
         name = AggregatorName.parse(aggregator) if aggregator is not None else None
         if name is not None and (name.kind not in ("augmented", "ppr", "triangle") or name.normalisation):

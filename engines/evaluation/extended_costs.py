@@ -150,6 +150,12 @@ def covering(space: ExtendedSpace) -> list[Architecture]:
         (values["k_trans"][0], values["k_trans"][-1]), values["hidden_width"], values["norm"], values["residual"]
     ):
         add(k_trans=k_trans, hidden_width=hidden, norm=norm, residual=residual)
+    for k_trans, hidden, labels in itertools.product(
+        values["k_trans"][:2], values["hidden_width"], values["label_steps"][-1:]
+    ):
+        add(k_trans=k_trans, hidden_width=hidden, label_steps=labels)
+    for normalise in values["normalise"]:
+        add(normalise=normalise)
     for k_post, kind, loops in itertools.product(values["k_post"][-1:], values["post_kind"], ends["post_loops"]):
         add(k_post=k_post, post_kind=kind, post_loops=loops)
     if not found:

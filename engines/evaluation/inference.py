@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from engines.evaluation.hop_files import ColumnTiles, HopRows
+from engines.evaluation.label_reuse import label_inputs
 from engines.evaluation.propagation import propagate_step
 from search_space.architecture import Architecture
 from search_space.assembly import Network
@@ -67,7 +68,14 @@ def classify(
             found.append(of_channel)
         hops = side_by_side(found)
         del found, of_channel, step
-    probabilities = transform(network, hops)
+    shown = None
+    if design.label_steps is not None:
+        assert known is not None, "label reuse needs the training labels"
+        low = graph_operator("augmented")
+        if low.matrix_key not in matrices:
+            matrices[low.matrix_key] = low.matrix(adjacency)
+        shown = shown_labels(design.label_steps, known, matrices[low.matrix_key], network.transform.num_classes)
+    probabilities = transform(network, hops, shown=shown)
     if design.post_aggregator is None:
         return probabilities
     del hops
@@ -77,6 +85,13 @@ def classify(
     return post_process(probabilities, matrices[operator.matrix_key], operator, design.k_post, known)
 
 
+def shown_labels(steps: int, known: TrainingLabels, matrix: sparse.csr_array, num_classes: int) -> NDArray[np.float32]:
+    """Further inputs (N, C) of all nodes from the training labels; see `label_reuse`."""
+    return label_inputs(
+        matrix.shape[0], num_classes, known.nodes, known.classes, steps, lambda before: propagate_step(matrix, before)
+    )
+
+
 def side_by_side(of_channels: Sequence[Sequence[HopRows]]) -> list[HopRows]:
     """Hops of one channel as they are, or of several with the columns of the same hop next to each other."""
     if len(of_channels) == 1:
@@ -84,12 +99,19 @@ def side_by_side(of_channels: Sequence[Sequence[HopRows]]) -> list[HopRows]:
     return [ColumnTiles(tiles) for tiles in zip(*of_channels, strict=True)]
 
 
-def transform(network: Network, hops: Sequence[HopRows], rows: NDArray[np.int64] | None = None) -> NDArray[np.float32]:
+def transform(
+    network: Network,
+    hops: Sequence[HopRows],
+    rows: NDArray[np.int64] | None = None,
+    *,
+    shown: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32]:
     """Join and transform rows block by block.
 
     Args:
         hops: those that the design joins, each (N, F).
         rows: which nodes, in this order; all of them when None.
+        shown: (N, C) further inputs of a design that reuses labels.
     Returns:
         Softmax probabilities, (S, n, C) with n rows.
     """
@@ -100,7 +122,8 @@ def transform(network: Network, hops: Sequence[HopRows], rows: NDArray[np.int64]
         for first in range(0, n, BLOCK_ROWS):
             last = min(first + BLOCK_ROWS, n)
             block = slice(first, last) if rows is None else rows[first:last]
-            scores = network(network.prepare(stack_rows(hops, block).to(device)))
+            labels = None if shown is None else torch.from_numpy(shown[block]).to(device)
+            scores = network(network.prepare(stack_rows(hops, block).to(device)), label_inputs=labels)
             if probabilities is None:
                 S, _, C = scores.shape
                 probabilities = np.empty((S, n, C), np.float32)

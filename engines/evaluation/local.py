@@ -20,7 +20,7 @@ from engines.evaluation.costs import Sizes, cost_of, cost_table
 from engines.evaluation.design_training import DesignTrainer, Task, TrainedDesign
 from engines.evaluation.extended_costs import ExtendedCosts, cover, paper_designs
 from engines.evaluation.hop_cache import HopCache
-from engines.evaluation.hop_store import HopStore, section_key
+from engines.evaluation.hop_store import HopStore, Section, section_key
 from engines.evaluation.metrics import check_metric
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe
@@ -34,6 +34,8 @@ from search_space.extended import ExtendedSpace
 from search_space.graph_operators import graph_operator
 from search_space.space import SearchSpace
 
+_SHARE_OF_OTHERS = 20
+"""Each normalisation other than the recipe's may keep one part in so many of the memory in hops."""
 _MAKERS_OF_HOPS = (
     "search_space.graph_operators.augmented",
     "search_space.graph_operators.base",
@@ -124,7 +126,8 @@ class LocalEvaluator:
             self.normaliser,
             training_bytes // 2 // trainings_at_once,
         )
-        self._trainer = DesignTrainer(self.task, self.hops, self.device, clock)
+        self._others: dict[str, tuple[Normaliser, HopCache, Section | None]] = {}
+        self._trainer = DesignTrainer(self.task, self.hops, self.device, clock, self._other_features)
         key = stage_key(graph, recipe.hidden_width, recipe.normalise, self.threads)
         self._shared = threading.RLock()
         self._timer = StageTimer(graph, recipe.hidden_width, recipe.normalise, stage_times or StageTimes(key), clock)
@@ -228,8 +231,29 @@ class LocalEvaluator:
         """Class probabilities of all nodes from each repeat, (S, N, C)."""
         return self._trainer.probabilities(trained.design, trained.trained, None)
 
+    def _other_features(self, kind: str) -> tuple[Normaliser, HopCache]:
+        """Features normalised in another way than the recipe's, and their hops; made when they are first asked for.
+
+        They share the matrices. Each kind may keep some hops in memory, and what goes beyond that in files.
+        """
+        if kind not in self._others:
+            normaliser, storage = Normaliser.fit(kind, self.graph.features), self.hop_storage
+            name = hop_section(self.graph, replace(self.recipe, normalise=kind))
+            section = None if storage.store is None else storage.store.section(name)
+            budget = self.memory_bytes // _SHARE_OF_OTHERS
+            features = normaliser.apply(self.graph.features)
+            hops = HopCache(self.hops.matrix, features, budget, store=section, dtype=storage.dtype)
+            self._others[kind] = normaliser, hops, section
+        normaliser, hops, _ = self._others[kind]
+        return normaliser, hops
+
     def close(self) -> None:
         """Release the hop features, in memory and on disk."""
+        for _, hops, section in self._others.values():
+            hops.close()
+            if section is not None:
+                section.close()
+        self._others.clear()
         self.hops.close()
         if self._section is not None:
             self._section.close()

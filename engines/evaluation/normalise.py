@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from engines.evaluation.recipe import NORMALISATIONS
 from engines.graph import Features
 from search_space.errors import ConfigError, ShapeError
+from search_space.names import NORMALISATIONS
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,8 +20,8 @@ class Normaliser:
     """One way of normalising features, with what it has learned from them.
 
     Attributes:
-        kind: `row`, `l2`, `standard` or `none`.
-        mean, scale: (F,) float64 of `standard`; None otherwise.
+        kind: `row`, `symmetric`, `l2`, `standard` or `none`.
+        mean, scale: (F,) float64 of `standard`, and the scale of `symmetric`; None otherwise.
     """
 
     kind: str
@@ -30,16 +30,20 @@ class Normaliser:
 
     @classmethod
     def fit(cls, kind: str, features: Features) -> Normaliser:
-        """Learn the statistics of `standard` from (N, F) features; the others have none.
+        """Learn the statistics of `standard` and `symmetric` from (N, F) features; the others have none.
 
         Columns are measured over all nodes: features, unlike labels, are known for every node. A constant column is
-        centred and not scaled.
+        centred and not scaled. `symmetric` is D_r^(-1/2) X D_c^(-1/2) with the sums of absolute values of rows and
+        columns (Dhillon 2001): words that are everywhere count less.
 
         Raises:
             ConfigError: the kind is unknown.
         """
         if kind not in NORMALISATIONS:
             raise ConfigError(f"unknown normalisation {kind!r}; choose from: {', '.join(NORMALISATIONS)}")
+        if kind == "symmetric":
+            sums = np.asarray(abs(features).sum(axis=0, dtype=np.float64)).ravel()
+            return cls(kind, None, np.sqrt(np.where(sums > 0.0, sums, 1.0)))
         if kind != "standard":
             return cls(kind)
         N = features.shape[0]
@@ -65,22 +69,25 @@ class Normaliser:
         dense = np.ascontiguousarray(dense, dtype=np.float32)
         if self.kind == "row":
             _divide_rows(dense, np.abs(dense).sum(axis=1, dtype=np.float64))
+        elif self.kind == "symmetric":
+            assert self.scale is not None
+            _check_width(dense, self.scale)
+            _divide_rows(dense, np.sqrt(np.abs(dense).sum(axis=1, dtype=np.float64)))
+            dense /= self.scale.astype(np.float32)
         elif self.kind == "l2":
             _divide_rows(dense, np.sqrt(np.einsum("nf,nf->n", dense, dense, dtype=np.float64)))
         elif self.kind == "standard":
             assert self.mean is not None
             assert self.scale is not None
-            if dense.shape[1] != self.mean.size:
-                raise ShapeError(f"expected {self.mean.size} features, found {dense.shape[1]}")
+            _check_width(dense, self.scale)
             dense -= self.mean.astype(np.float32)
             dense /= self.scale.astype(np.float32)
         return dense
 
     def as_mapping(self) -> dict[str, Any]:
         """JSON types; `from_mapping` reads them back."""
-        if self.mean is None or self.scale is None:
-            return {"kind": self.kind}
-        return {"kind": self.kind, "mean": self.mean.tolist(), "scale": self.scale.tolist()}
+        learned = {"mean": self.mean, "scale": self.scale}
+        return {"kind": self.kind, **{name: one.tolist() for name, one in learned.items() if one is not None}}
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> Normaliser:
@@ -91,9 +98,13 @@ class Normaliser:
         """
         if values["kind"] not in NORMALISATIONS:
             raise ConfigError(f"unknown normalisation {values['kind']!r}; choose from: {', '.join(NORMALISATIONS)}")
-        if values["kind"] != "standard":
-            return cls(values["kind"])
-        return cls("standard", np.asarray(values["mean"], np.float64), np.asarray(values["scale"], np.float64))
+        learned = {"standard": ("mean", "scale"), "symmetric": ("scale",)}.get(values["kind"], ())
+        return cls(values["kind"], **{name: np.asarray(values[name], np.float64) for name in learned})
+
+
+def _check_width(dense: NDArray[np.float32], statistics: NDArray[np.float64]) -> None:
+    if dense.shape[1] != statistics.size:
+        raise ShapeError(f"expected {statistics.size} features, found {dense.shape[1]}")
 
 
 def _divide_rows(dense: NDArray[np.float32], divisor: NDArray[np.float64]) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError
+from search_space.names import NORMALISATIONS
 
-NORMALISATIONS = ("row", "standard", "l2", "none")
 METRICS = ("accuracy", "macro-f1", "roc-auc")
 CLASS_WEIGHTS = ("none", "balanced")
 
@@ -25,7 +25,8 @@ class Recipe:
         max_epochs: full-batch steps at most.
         patience: a repeat stops when its best epoch lies this many epochs back.
         evaluate_every: epochs between two looks at the validation nodes.
-        normalise: feature normalisation: `row` divides by the sum of absolute values, `l2` by the Euclidean norm,
+        normalise: feature normalisation: `row` divides by the sum of absolute values, `symmetric` by the roots of that
+            of the row and that of the column, `l2` by the Euclidean norm,
             `standard` centres and scales each column by all nodes' mean and deviation, `none` leaves them.
         metric: score on validation and test nodes; `val_error` is 1 - score.
         class_weight: `balanced` weighs a class by the inverse of its count among the training nodes.

@@ -168,6 +168,9 @@ class StageTimer:
         """The code of one stage, ready to run."""
         kind, *details = stage.split("/")
         B, H, C = min(self._graph.num_nodes, BLOCK_ROWS), self._hidden_width, self._graph.num_classes
+        if kind == "normalise" and details:
+            normaliser = Normaliser.fit(details[0], self._graph.features)
+            return lambda: normaliser.apply(self._graph.features)
         if kind == "normalise":
             return lambda: self._normaliser.apply(self._graph.features)
         if kind == "build":
@@ -184,6 +187,9 @@ class StageTimer:
             H = int(details[0])
         if kind in ("hidden-layer", "plain-layer"):
             return _layer(self._random(B, H), self._random(H, H), residual=kind == "hidden-layer")
+        if kind == "label-layer":
+            shown, weight, sums = self._random(B, C), self._random(C, int(details[0])), self._random(B, int(details[0]))
+            return _inference(lambda: shown @ weight + sums)
         if kind == "norm-layer":
             return _norm(self._random(B, H), self._random(H))
         if kind == "first-layer":

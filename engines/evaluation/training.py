@@ -14,6 +14,7 @@ from torch import nn
 from engines.evaluation.allocator import keeping_large_blocks
 from engines.evaluation.dropout import RepeatDropout
 from engines.evaluation.feeding import Feed, OpenFeed, Rows, WholeFeed
+from engines.evaluation.label_reuse import LabelReuse
 from engines.evaluation.metrics import score
 from engines.evaluation.recipe import Recipe, recipe_of
 from search_space.architecture import Architecture
@@ -67,6 +68,7 @@ def train_from(
     num_classes: int,
     seeds: Sequence[int],
     device: torch.device,
+    labels_shown: LabelReuse | None = None,
 ) -> Trained:
     """Train one design once per seed, by the recipe with what the design says otherwise.
 
@@ -75,6 +77,8 @@ def train_from(
     training when its patience is out, and the others go on without it. What a repeat becomes does not depend on the
     repeats beside it.
 
+    Args:
+        labels_shown: for a design that reuses labels, whose training rows come all at once.
     Raises:
         TrialFailure: the loss is not finite.
     """
@@ -85,6 +89,7 @@ def train_from(
     mask_generators = seed_generators(seeds, device)
     input_dropout = RepeatDropout(recipe.input_dropout, mask_generators)
     hidden_dropout = RepeatDropout(recipe.dropout, mask_generators)
+    label_generators = seed_generators(seeds, torch.device("cpu"))
     optimiser = _optimiser(network, recipe)
     weights = class_weights(feed.labels, num_classes) if recipe.class_weight == "balanced" else None
     best = BestWeights(network, len(seeds))
@@ -95,13 +100,15 @@ def train_from(
             steps: list[tuple[torch.Tensor, int]] = []
             for inputs, labels in rows.batches(epoch):
                 optimiser.zero_grad(set_to_none=True)
-                losses = _losses(network(inputs, input_dropout, hidden_dropout), labels, weights)
+                shown, counted = (None, None) if labels_shown is None else labels_shown.draw(label_generators)
+                outputs = network(inputs, input_dropout, hidden_dropout, _on(shown, device))
+                losses = _losses(outputs, labels, weights, _on(counted, device))
                 losses.sum().backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
                 steps.append((losses.detach().mean(), labels.numel()))
             if epoch % recipe.evaluate_every and epoch < recipe.max_epochs:
                 continue
-            outputs = _validation_outputs(network, rows)
+            outputs = _validation_outputs(network, rows, labels_shown)
             validation_losses = _losses(outputs, feed.validation_labels, weights).double().cpu().numpy()
             train_loss = sum(float(loss) * (n / feed.labels.numel()) for loss, n in steps)
             if not (np.isfinite(train_loss) and np.isfinite(validation_losses).all()):
@@ -116,6 +123,7 @@ def train_from(
                 _keep_repeats(network, optimiser, going_on)
                 input_dropout.keep_repeats(going_on)
                 hidden_dropout.keep_repeats(going_on)
+                label_generators = [label_generators[place] for place in going_on]
     best.restore()
     return Trained(network.eval(), best.epochs, best.scores, best.losses, epoch, curve)
 
@@ -172,9 +180,17 @@ def _mean(points: Sequence[tuple[int, float, float]], column: int) -> float:
     return sum(point[0] * point[column] for point in points) / sum(point[0] for point in points)
 
 
-def _validation_outputs(network: Network, rows: OpenFeed) -> torch.Tensor:
+def _on(tensor: torch.Tensor | None, device: torch.device) -> torch.Tensor | None:
+    return None if tensor is None else tensor.to(device)
+
+
+def _validation_outputs(network: Network, rows: OpenFeed, labels_shown: LabelReuse | None) -> torch.Tensor:
     """(S, n, C) of all validation rows."""
     with torch.no_grad():
+        if labels_shown is not None:
+            (inputs,) = rows.validation()
+            outputs: torch.Tensor = network(inputs, None, None, labels_shown.validation.to(inputs.device))
+            return outputs
         pieces = [network(inputs) for inputs in rows.validation()]
     return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)
 
@@ -233,9 +249,19 @@ def _optimiser(network: Network, recipe: Recipe) -> torch.optim.Optimizer:
     return torch.optim.Adam(groups, lr=recipe.learning_rate, fused=True)
 
 
-def _losses(outputs: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor | None) -> torch.Tensor:
-    """Mean cross-entropy of each repeat: (S, n, C) and (n,) to (S,)."""
+def _losses(
+    outputs: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor | None, counted: torch.Tensor | None = None
+) -> torch.Tensor:
+    """Mean cross-entropy of each repeat: (S, n, C) and (n,) to (S,).
+
+    Args:
+        counted: (S, n) of 0 and 1, which rows of each repeat count; all where None.
+    """
     each = row_losses(outputs, labels)
+    if counted is not None:
+        of_rows = counted if weights is None else counted * weights[labels]
+        # a repeat none of whose rows count has nothing to learn from in this step
+        return (each * of_rows).sum(dim=1) / of_rows.sum(dim=1).clamp(min=1e-12)
     if weights is None:
         return each.mean(dim=1)
     of_row = weights[labels]

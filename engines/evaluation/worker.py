@@ -13,7 +13,7 @@ from typing import Any
 
 from search_space.errors import TrialFailure
 
-FEATURES, ADJACENCY = "features", "adjacency"
+FEATURES, ADJACENCY, RAW_FEATURES = "features", "adjacency", "raw-features"
 """What the shared folder of a pool holds, besides matrices under their keys."""
 
 READY = "ready"
@@ -89,6 +89,7 @@ def _trainer(setup: Setup) -> Any:
     from engines.evaluation.design_training import DesignTrainer
     from engines.evaluation.hop_cache import HopCache
     from engines.evaluation.hop_store import HopStore
+    from engines.evaluation.normalise import Normaliser
     from engines.evaluation.shared_arrays import map_array, map_csr, shared_csr
     from engines.evaluation.threads import set_threads
     from search_space.graph_operators import graph_operator
@@ -105,7 +106,20 @@ def _trainer(setup: Setup) -> Any:
         store=store.section(setup.section),
         dtype=setup.dtype,
     )
-    return DesignTrainer(setup.task, hops, torch.device("cpu"))
+    others: dict[str, tuple[Normaliser, HopCache]] = {}
+
+    def other_features(kind: str) -> tuple[Normaliser, HopCache]:
+        """Features normalised in another way, and their hops in files of this process."""
+        if kind not in others:
+            path = setup.folder / RAW_FEATURES
+            raw = map_csr(path) if path.is_dir() else map_array(path)
+            normaliser = Normaliser.fit(kind, raw)
+            own = HopCache(hops.matrix, normaliser.apply(raw), 0, setup.folder, dtype=setup.dtype)
+            others[kind] = normaliser, own
+        return others[kind]
+
+    has_raw = (setup.folder / RAW_FEATURES).exists()
+    return DesignTrainer(setup.task, hops, torch.device("cpu"), other_features=other_features if has_raw else None)
 
 
 def _report(trainer: Any, order: Order) -> Report:

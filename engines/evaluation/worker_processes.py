@@ -24,7 +24,7 @@ import numpy as np
 
 from engines.evaluation.local import LocalEvaluator
 from engines.evaluation.shared_arrays import save_array, save_csr
-from engines.evaluation.worker import ADJACENCY, FEATURES, READY, Order, Report, Setup
+from engines.evaluation.worker import ADJACENCY, FEATURES, RAW_FEATURES, READY, Order, Report, Setup
 from engines.trial import Outcome
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, StorageError, TrialFailure
@@ -41,6 +41,7 @@ class WorkerProcesses:
             of each worker, so results are bit-equal to its own.
         count: how many.
         folder: where the shared arrays are put, on a disk; None for the system's place for temporary files.
+        other_features: whether designs may normalise features other than the recipe says, which takes them raw.
     Attributes:
         evaluators: one for each process, to be called by one thread each.
     Raises:
@@ -48,7 +49,9 @@ class WorkerProcesses:
         StorageError: the shared arrays do not fit the disk.
     """
 
-    def __init__(self, local: LocalEvaluator, count: int, folder: Path | None = None) -> None:
+    def __init__(
+        self, local: LocalEvaluator, count: int, folder: Path | None = None, *, other_features: bool = False
+    ) -> None:
         if local.device.type != "cpu" or local.hop_section is None or local.hop_storage.store is None:
             raise ConfigError(
                 f"worker processes train on the CPU and share a hop store, got an evaluator on {local.device} "
@@ -64,6 +67,11 @@ class WorkerProcesses:
         try:
             save_array(shared / FEATURES, local.hops.hop("augmented", 0.0, 0))
             save_csr(shared / ADJACENCY, local.graph.adjacency)
+            raw = local.graph.features
+            if other_features and isinstance(raw, np.ndarray):
+                save_array(shared / RAW_FEATURES, raw)
+            elif other_features:
+                save_csr(shared / RAW_FEATURES, raw)
             setup = Setup(
                 folder=shared,
                 store_folder=store.folder.absolute(),

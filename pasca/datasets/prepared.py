@@ -24,7 +24,7 @@ from engines.evaluation.row_blocks import RowBlock
 from engines.graph import Features, Graph
 from pasca.atomic import new_folder, write_file
 from pasca.datasets.native import file_record, is_native, map_array, map_csr, save_csr
-from search_space.errors import DataError
+from search_space.errors import ConfigError, DataError
 from search_space.graph_operators import graph_operator
 
 FORMAT, VERSION = "pasca-ranks", 1
@@ -152,7 +152,16 @@ class PreparedShare:
         return self._csr(name, shape)
 
     def normaliser(self, kind: str) -> Normaliser:
-        """See GraphShare."""
+        """See GraphShare.
+
+        Raises:
+            ConfigError: the kind is `symmetric`.
+        """
+        if kind == "symmetric":
+            raise ConfigError(
+                "prepared data knows the features row by row and not the sums of columns that symmetric takes; "
+                "choose another normalise"
+            )
         if kind != "standard":
             return Normaliser(kind)
         self._check("standard.npz")

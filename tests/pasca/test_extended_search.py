@@ -34,6 +34,8 @@ PART: dict[str, Any] = {
     "norm": ["none", "layer"],
     "k_post": [0, 1],
     "post_kind": ["augmented", "cs"],
+    "normalise": ["row", "symmetric", "none"],
+    "label_steps": [0, 1],
     "post_exponent": 0.5,
     "post_loops": 1.0,
 }
@@ -119,6 +121,8 @@ def test_a_design_that_needs_labels_is_refused_before_anything_is_written(
     with pytest.raises(DesignError, match="corrects and smooths with the labels of the training nodes"):
         export_design(trained, named_graph, Recipe(), tmp_path / "model", metrics={}, protocol={})
     assert not (tmp_path / "model").exists()
+    with pytest.raises(DesignError, match="takes as inputs the labels of the training nodes"):
+        as_model(make_trained("-/-/mlp-1/-@labels=1", named_graph), named_graph, Recipe())
     with pytest.raises(DesignError, match="corrects and smooths"):
         as_model(trained, named_graph, Recipe())
 

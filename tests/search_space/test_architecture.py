@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from search_space.architecture import (
     MESSAGES,
+    NORMALISATIONS,
     PAPER_AGGREGATORS,
     Architecture,
     canonical_aggregator,
@@ -29,6 +30,8 @@ architectures = st.builds(
     weight_decay=st.none() | st.floats(0.0, 1.0),
     norm=st.sampled_from([None, "none", "layer"]),
     residual=st.sampled_from([None, "on", "off"]),
+    normalise=st.sampled_from([None, *NORMALISATIONS]),
+    label_steps=st.none() | st.integers(0, 4),
 )
 
 
@@ -71,7 +74,7 @@ def test_what_differs_from_the_recipe_follows_in_one_order() -> None:
     ("text", "canonical"),
     [
         ("-/-/mlp-1/-@hidden=64,dropout=0.2,norm=layer", "-/-/mlp-1/-"),
-        ("-/-/mlp-2/-@residual=off,norm=none", "-/-/mlp-2/-"),
+        ("-/-/mlp-2/-@residual=off,norm=none,labels=0", "-/-/mlp-2/-"),
         ("-/-/mlp-1/-@input_dropout=0.2,residual=off", "-/-/mlp-1/-@input_dropout=0.2"),
     ],
 )
@@ -95,6 +98,8 @@ def test_any_designs_can_be_sorted(one: Architecture, other: Architecture, third
         ("wd=nan", "weight_decay must be a number of at least 0, got 'nan'"),
         ("wd=x", "weight_decay must be a number, got 'x'"),
         ("norm=batch", "unknown norm 'batch'; choose from: none, layer"),
+        ("features=max", "unknown normalise 'max'; choose from: row, symmetric, l2, standard, none"),
+        ("labels=-1", "label_steps must be a whole number of at least 1, got '-1'"),
         ("depth=2", r"behind @ a design has KEY=VALUE with commas, as in @hidden=64,dropout=0.3; got 'depth=2'"),
         ("wd=1,wd=2", "wd is given twice"),
     ],

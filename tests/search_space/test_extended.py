@@ -13,7 +13,14 @@ from search_space.errors import SpaceError
 from search_space.extended import ExtendedSpace
 from search_space.space import SearchSpace, Unlisted
 
-RECIPE = {"hidden_width": 128, "input_dropout": 0.5, "dropout": 0.5, "learning_rate": 0.03, "weight_decay": 5e-4}
+RECIPE = {
+    "hidden_width": 128,
+    "input_dropout": 0.5,
+    "dropout": 0.5,
+    "learning_rate": 0.03,
+    "weight_decay": 5e-4,
+    "normalise": "row",
+}
 SMALL = {
     "k_pre": [0, 1],
     "pre_kind": ["augmented", "ppr"],
@@ -30,6 +37,8 @@ SMALL = {
     "input_dropout": 0.5,
     "learning_rate": 0.03,
     "weight_decay": [5e-4, 0],
+    "label_steps": 0,
+    "normalise": "row",
     "k_post": 0,
 }
 
@@ -125,6 +134,8 @@ def test_it_is_refused_to_be_listed(space: ExtendedSpace) -> None:
         ({"pre_alpha": [1.5]}, "pre_alpha of the extended space holds values such as 0.05, 0.1"),
         ({"hidden_width": [0]}, "hidden_width of the extended space holds values such as 32, 64"),
         ({"k_trans": [0]}, "k_trans of the extended space holds values such as 1, 2"),
+        ({"normalise": ["max"]}, "normalise of the extended space holds values such as row, symmetric"),
+        ({"label_steps": [-1]}, "label_steps of the extended space holds values such as 0, 1"),
         ({"pre_loops": [-1]}, "pre_loops of the extended space holds values such as 0.0, 0.5"),
     ],
 )

@@ -30,6 +30,7 @@ DESIGNS = [
     "twochannel^2/concat/mlp-2/augmented^1",
     "twochannel_loops0^2/none/mlp-1/-",
     "augmented^1/sum/mlp-1/cs0.8^3",
+    "triangle^1/none/mlp-2/ppr0.1^2@labels=2",
 ]
 
 
@@ -65,8 +66,13 @@ def dense(design: Architecture, network: Network, adjacency: sparse.csr_array, X
         found = [dense_steps(one.name, design.k_pre, adjacency, X) for one in channels(design.pre_aggregator)]
         hops = [np.concatenate(of_hop, axis=1) for of_hop in zip(*found, strict=True)]
     stacked = torch.from_numpy(np.stack([hops[k] for k in required_hops(design)]).astype(np.float32))
+    shown = None
+    if design.label_steps:
+        start = np.zeros((5, 4))
+        start[KNOWN.nodes, KNOWN.classes] = 1.0
+        shown = torch.from_numpy(dense_steps("augmented", design.label_steps, adjacency, start)[-1].astype(np.float32))
     with torch.no_grad():
-        probabilities = torch.softmax(network(network.prepare(stacked)), dim=2).numpy()
+        probabilities = torch.softmax(network(network.prepare(stacked), label_inputs=shown), dim=2).numpy()
     if design.post_aggregator and design.post_aggregator.startswith("cs"):
         operator = graph_operator(design.post_aggregator)
         S = operator.matrix(adjacency).toarray().astype(np.float64)

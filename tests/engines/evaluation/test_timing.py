@@ -85,7 +85,7 @@ def test_the_key_changes_with_what_times_depend_on() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["augmented^5/concat/mlp-3/ppr0.1^4", "twochannel^3/jk/mlp-4/cs0.8^4@hidden=128,norm=layer,residual=off"],
+    ["augmented^5/concat/mlp-3/ppr0.1^4", "twochannel^3/jk/mlp-4/cs0.8^4@hidden=128,norm=layer,residual=off,labels=3"],
 )
 def test_stage_times_add_up_to_the_time_of_a_design(text: str) -> None:
     set_threads(1)

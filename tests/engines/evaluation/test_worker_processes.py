@@ -55,6 +55,16 @@ def pool() -> Iterator[WorkerProcesses]:
         yield processes
 
 
+def test_another_normalisation_is_made_from_the_raw_features_and_refused_without_them(pool: WorkerProcesses) -> None:
+    design = Architecture.parse("augmented^2/mean/mlp-1/-@features=l2")
+    with pytest.raises(TrialFailure, match="normalises features by l2, but only row is at hand"):
+        pool.evaluators[0].evaluate(design, [1])
+    alone = LocalEvaluator(graph(), recipe=RECIPE, threads=1)
+    with WorkerProcesses(evaluator(), 1, other_features=True) as processes:
+        found = processes.evaluators[0].evaluate(design, [1, 2])
+    assert found.details["val_errors"] == alone.evaluate(design, [1, 2]).details["val_errors"]
+
+
 def test_results_are_bit_equal_to_one_process(pool: WorkerProcesses) -> None:
     alone = LocalEvaluator(graph(), recipe=RECIPE, threads=1)
     for design, worker in zip(DESIGNS, pool.evaluators, strict=True):

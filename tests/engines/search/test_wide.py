@@ -17,7 +17,14 @@ from engines.trial import Outcome, Trial
 from search_space.architecture import Architecture
 from search_space.extended import ExtendedSpace
 
-RECIPE = {"hidden_width": 128, "input_dropout": 0.5, "dropout": 0.5, "learning_rate": 0.03, "weight_decay": 5e-4}
+RECIPE = {
+    "hidden_width": 128,
+    "input_dropout": 0.5,
+    "dropout": 0.5,
+    "learning_rate": 0.03,
+    "weight_decay": 5e-4,
+    "normalise": "row",
+}
 PAIR = (OBJECTIVES["val_error"], OBJECTIVES["inference_seconds"])
 SPACE = ExtendedSpace(RECIPE)
 
@@ -107,6 +114,8 @@ def test_a_space_that_is_exhausted_says_so(name: str) -> None:
             "input_dropout": 0.5,
             "learning_rate": 0.03,
             "weight_decay": 5e-4,
+            "label_steps": 0,
+            "normalise": "row",
         },
     )
     history, engine = run(name, 6, space=tiny, num_initial=1)
