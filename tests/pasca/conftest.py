@@ -62,7 +62,7 @@ def make_trained() -> Callable[..., Any]:
         architecture = Architecture.parse(design)
         generators = [torch.Generator().manual_seed(seed) for seed in range(num_repeats)]
         width, hidden = hop_width(architecture, graph.num_features), architecture.hidden_width or HIDDEN_WIDTH
-        network = Network(architecture, width, graph.num_classes, hidden, generators)
+        network = Network(architecture, width, graph.num_classes, hidden, generators, graph.num_nodes)
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.uniform_(-1.0, 1.0, generator=generators[0])

@@ -36,6 +36,7 @@ PART: dict[str, Any] = {
     "post_kind": ["augmented", "cs"],
     "normalise": ["row", "symmetric", "none"],
     "label_steps": [0, 1],
+    "adjacency": ["none", "rows"],
     "post_exponent": 0.5,
     "post_loops": 1.0,
 }
@@ -123,6 +124,8 @@ def test_a_design_that_needs_labels_is_refused_before_anything_is_written(
     assert not (tmp_path / "model").exists()
     with pytest.raises(DesignError, match="takes as inputs the labels of the training nodes"):
         as_model(make_trained("-/-/mlp-1/-@labels=1", named_graph), named_graph, Recipe())
+    with pytest.raises(DesignError, match="has a weight for each node of the graph it was trained on"):
+        as_model(make_trained("-/-/mlp-1/-@adjacency=rows", named_graph), named_graph, Recipe())
     with pytest.raises(DesignError, match="corrects and smooths"):
         as_model(trained, named_graph, Recipe())
 

@@ -85,7 +85,10 @@ def test_the_key_changes_with_what_times_depend_on() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["augmented^5/concat/mlp-3/ppr0.1^4", "twochannel^3/jk/mlp-4/cs0.8^4@hidden=128,norm=layer,residual=off,labels=3"],
+    [
+        "augmented^5/concat/mlp-3/ppr0.1^4",
+        "twochannel^3/jk/mlp-4/cs0.8^4@hidden=128,norm=layer,residual=off,labels=3,adjacency=rows",
+    ],
 )
 def test_stage_times_add_up_to_the_time_of_a_design(text: str) -> None:
     set_threads(1)
@@ -94,7 +97,7 @@ def test_stage_times_add_up_to_the_time_of_a_design(text: str) -> None:
     timer = StageTimer(graph, 64, "row", StageTimes("key"))
     sizes = sizes_of(graph, 64)
     width, hidden = hop_width(design, 96), design.hidden_width or 64
-    network = Network(design, width, 3, hidden, [torch.Generator().manual_seed(0)]).eval()
+    network = Network(design, width, 3, hidden, [torch.Generator().manual_seed(0)], graph.num_nodes).eval()
     known = TrainingLabels(graph.split.train, graph.labels[graph.split.train])
     normaliser = Normaliser.fit("row", graph.features)
 

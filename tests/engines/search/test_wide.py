@@ -115,6 +115,7 @@ def test_a_space_that_is_exhausted_says_so(name: str) -> None:
             "learning_rate": 0.03,
             "weight_decay": 5e-4,
             "label_steps": 0,
+            "adjacency": "none",
             "normalise": "row",
         },
     )
