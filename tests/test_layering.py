@@ -55,10 +55,12 @@ ROOMS = (
     Room("search_space/", ("search_space",), OUTSIDE),
     # Lists of designs and their codes are integer arrays.
     Room("search_space/space.py", ("search_space", "numpy"), OUTSIDE),
+    Room("search_space/extended.py", ("search_space", "numpy"), OUTSIDE),
     Room("search_space/product.py", ("search_space", "numpy"), OUTSIDE),
     Room("search_space/encoding.py", ("search_space", "numpy"), OUTSIDE),
     Room("search_space/graph_operators/", ("search_space", "numpy", "scipy"), OUTSIDE),
     Room("search_space/message_operators/", ("search_space", "torch"), OUTSIDE),
+    Room("search_space/adjacency_layer.py", ("search_space", "torch"), OUTSIDE),
     Room("search_space/transform.py", ("search_space", "torch"), OUTSIDE),
     Room("search_space/assembly.py", ("search_space", "torch"), OUTSIDE),
     Room("engines/", ("search_space", "engines.graph", *RECORDS, "numpy", "scipy")),
@@ -81,6 +83,7 @@ ROOMS = (
     ),
     # The evolutionary baseline is Optuna's.
     Room("engines/search/nsga2.py", ("search_space", *RECORDS, "engines.search", "numpy", "optuna"), FILES),
+    Room("engines/search/wide_nsga2.py", ("search_space", *RECORDS, "engines.search", "numpy", "optuna"), FILES),
     Room(
         "engines/evaluation/",
         ("search_space", "engines.graph", *RECORDS, "engines.evaluation", *COMPUTING),
