@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -40,8 +40,10 @@ class Record(Protocol[D]):
         """Every trial so far, running ones included."""
         ...
 
-    def start(self, design: D, seeds: Sequence[int], details: Mapping[str, Any]) -> Trial[D]:
-        """Keep a new running trial, with the next free number."""
+    def start(
+        self, design: D, seeds: Sequence[int], details: Mapping[str, Any], repeats_of: int | None = None
+    ) -> Trial[D]:
+        """Keep a new running trial, with the next free number; `repeats_of` as in `Trial`."""
         ...
 
     def finish(self, trial: Trial[D]) -> None:
@@ -59,6 +61,21 @@ class Ending(Enum):
 
 
 @dataclass(frozen=True, slots=True)
+class Again(Generic[D]):
+    """A design that is to be trained with further seeds.
+
+    Attributes:
+        first: its first trial.
+        seeds: of the repeats to come.
+        details: JSON types, recorded with the trial.
+    """
+
+    first: Trial[D]
+    seeds: tuple[int, ...]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Plan(Generic[D]):
     """What a loop is to do.
 
@@ -68,6 +85,8 @@ class Plan(Generic[D]):
         seeds: seeds of the repeats of every trial.
         deterministic: with q evaluators, suggestion i sees trials 1..i-q as finished and the next q-1 as running,
             whatever has finished meanwhile, so that the run's seed and q fix the designs.
+        further_seeds: asked before each suggestion for a trial that repeats an earlier one; such trials are no
+            evaluations, and the loop ends when it has none left.
         out_of_time: asked before each suggestion; True ends the loop.
         observe: called with each trial, once when it starts and once when it has been recorded as finished.
         turn: gives a context in which a design is chosen and its trial started. Where other processes work on the same
@@ -81,6 +100,7 @@ class Plan(Generic[D]):
     evaluations: int
     seeds: tuple[int, ...]
     deterministic: bool = False
+    further_seeds: Callable[[History[D]], Again[D] | None] = lambda history: None
     out_of_time: Callable[[History[D]], bool] = lambda history: False
     observe: Callable[[Trial[D]], None] = lambda trial: None
     turn: Callable[[], AbstractContextManager[None]] = contextlib.nullcontext
@@ -167,7 +187,13 @@ class _Run(Generic[D]):
         counted = self._counted()
         known = max(len(counted) + 1 - self.num_evaluators, 0)
         return History(
-            [*counted[:known], *(Trial(t.number, t.design, t.seeds, details=t.details) for t in counted[known:])]
+            [
+                *counted[:known],
+                *(
+                    Trial(t.number, t.design, t.seeds, details=t.details, repeats_of=t.repeats_of)
+                    for t in counted[known:]
+                ),
+            ]
         )
 
     def _suggest(self) -> Ending | None:
@@ -182,10 +208,14 @@ class _Run(Generic[D]):
     def _choose(self) -> Trial[D] | Ending:
         """A new running trial, or why there is none."""
         history = self.record.history()
-        if history.num_evaluations + len(history.running) >= self.plan.evaluations:
-            return Ending.REACHED
         if self.plan.out_of_time(history):
-            return Ending.TIME
+            reached = self._num_begun(history) >= self.plan.evaluations
+            return Ending.REACHED if reached else Ending.TIME
+        again = self.plan.further_seeds(self._view())
+        if again is not None:
+            return self._started(self.record.start(again.first.design, again.seeds, again.details, again.first.number))
+        if self._num_begun(history) >= self.plan.evaluations:
+            return Ending.REACHED
         began = self.plan.clock()
         suggestions = self.searcher.ask(self._view(), 1)
         if not suggestions:
@@ -193,7 +223,13 @@ class _Run(Generic[D]):
         seconds = self.plan.clock() - began
         suggestion = suggestions[0]
         details = {"suggestion": {**suggestion.details, "seconds": seconds}}
-        trial = self.record.start(suggestion.design, self.plan.seeds, details)
+        return self._started(self.record.start(suggestion.design, self.plan.seeds, details))
+
+    def _num_begun(self, history: History[D]) -> int:
+        """Evaluations that are finished or under way, here or in another process."""
+        return history.num_evaluations + sum(trial.repeats_of is None for trial in history.running)
+
+    def _started(self, trial: Trial[D]) -> Trial[D]:
         self.running[trial.number] = trial
         return trial
 

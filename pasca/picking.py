@@ -7,6 +7,7 @@ from typing import Any
 
 from engines.history import History
 from engines.objectives import Bound, Objective
+from engines.pooling import with_further_seeds
 from engines.search.knee import knee
 from engines.search.pareto import front, keeps_bounds
 from engines.trial import Trial
@@ -32,7 +33,7 @@ def pick(
         DesignError: the rule is none of the above.
         ObjectiveError: a value in the rule is none of its objective.
     """
-    complete = history.complete
+    complete = with_further_seeds(history.complete)
     if not complete:
         raise RunError(f"run {run} has no finished trial, so there is nothing to pick; continue it with --resume")
     allowed = [trial for trial in complete if keeps_bounds(trial, bounds)]
@@ -45,11 +46,13 @@ def pick(
     if is_rule(rule):
         return chosen_by_rule(rule, allowed, run)
     if rule.isdecimal():
-        found = [trial for trial in complete if trial.number == int(rule)]
+        # the number of a trial that added seeds stands for its design, too
+        number = next((t.repeats_of for t in history.complete if t.number == int(rule)), None)
+        found = [trial for trial in complete if trial.number == (int(rule) if number is None else number)]
         what = f"trial {rule}"
     else:
         text = _design_text(rule)
-        found = [trial for trial in complete if str(trial.design) == text and trial.repeats_of is None]
+        found = [trial for trial in complete if str(trial.design) == text]
         what = f"design {text}"
     if not found:
         listed = ", ".join(f"{trial.number} ({trial.design})" for trial in front(allowed, objectives)[:5])

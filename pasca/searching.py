@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 from engines.evaluation.base import Evaluator
 from engines.graph import Graph
-from engines.history import History
-from engines.loop import SAME_FAILURES, Ending, Plan, run_loop
+from engines.history import INTERRUPTED, History
+from engines.loop import SAME_FAILURES, Again, Ending, Plan, run_loop
 from engines.search.observations import initial_trials
 from engines.search.reference import reference_point
+from engines.search.replication import Replication
 from engines.trial import Status, Trial
 from pasca.company import Company
 from pasca.config import RunConfig
@@ -316,11 +317,26 @@ class _Search:
             evaluations=self.config.evaluations,
             seeds=self.seeds,
             deterministic=self.config.deterministic,
+            further_seeds=self._further_seeds if self.config.replications else lambda history: None,
             out_of_time=self._out_of_time,
             observe=self._observe,
             turn=self.company.turn,
         )
         return run_loop(self.searcher, evaluators, self.record, plan)
+
+    def _further_seeds(self, history: History[Any]) -> Again[Any] | None:
+        """The next replication, where as large a share of them is due as of the evaluations is done."""
+        done = sum(trial.repeats_of is not None and trial.reason != INTERRUPTED for trial in history)
+        share = min(history.num_evaluations / self.config.evaluations, 1.0)
+        if history.num_evaluations < self.config.num_initial or done >= int(self.config.replications * share):
+            return None
+        repeat = Replication().next(history, self.problem.objectives, self.problem.bounds)
+        if repeat is None:
+            return None
+        R = self.config.repeats
+        seeds = trial_seeds(self.config.seed, R * (repeat.record + 1))[R * repeat.record :]
+        details = {"replication": {"record": repeat.record, "probability_on_front": repeat.probability}}
+        return Again(repeat.first, seeds, details)
 
     def _retrain(self) -> int | None:
         """Retrain the front and the classics; returns how many were left out, None where nothing is retrained."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from engines.search.replication import Replication
+
 _TRIALS, _RETRAINING = 0, 1
 
 
@@ -17,8 +19,8 @@ def trial_seeds(seed: int, repeats: int) -> tuple[int, ...]:
 
 
 def retraining_seeds(seed: int, count: int, repeats: int) -> tuple[int, ...]:
-    """Fresh seeds for the designs on the final front, none of which a trial with `repeats` repeats has used."""
-    return _distinct(seed, _RETRAINING, count, frozenset(trial_seeds(seed, repeats)))
+    """Fresh seeds for the designs on the final front, none of which any record of a design has used."""
+    return _distinct(seed, _RETRAINING, count, frozenset(trial_seeds(seed, repeats * Replication().most)))
 
 
 def _distinct(seed: int, purpose: int, count: int, used: frozenset[int]) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -23,6 +23,7 @@ from engines.objectives import Objective
 from engines.trial import Status, Trial
 from pasca.databases import create_study, find_study, persistently, storage_errors
 from pasca.plain import plain
+from pasca.stored_trials import StoredTrial, stored_trials
 from search_space.errors import RunError, StorageError
 from search_space.space import Choice, Space
 
@@ -94,7 +95,7 @@ class StudyRecord(Generic[D]):
         self._ids: dict[int, int] = {}
         self._processes: dict[int, str | None] = {}
         self._followed: Study | None = None
-        stored = self._asked(lambda: storage.get_all_trials(study_id, deepcopy=False))
+        stored = self._asked(lambda: stored_trials(storage, study_id, _TRIAL))
         self._history = History(self._read(frozen) for frozen in stored)
 
     @classmethod
@@ -152,7 +153,7 @@ class StudyRecord(Generic[D]):
 
     def intervals(self) -> dict[int, tuple[float, float | None]]:
         """Start and end of each trial by number, in seconds since 1970; the end is None while it is running."""
-        stored = self._asked(lambda: self._storage.get_all_trials(self._study_id, deepcopy=False))
+        stored = self._asked(lambda: stored_trials(self._storage, self._study_id, _TRIAL))
         return {
             trial.number: (
                 trial.datetime_start.timestamp(),
@@ -162,7 +163,9 @@ class StudyRecord(Generic[D]):
             if trial.datetime_start is not None
         }
 
-    def start(self, design: D, seeds: Sequence[int], details: Mapping[str, Any]) -> Trial[D]:
+    def start(
+        self, design: D, seeds: Sequence[int], details: Mapping[str, Any], repeats_of: int | None = None
+    ) -> Trial[D]:
         """Record a new running trial, in one transaction.
 
         Raises:
@@ -173,7 +176,13 @@ class StudyRecord(Generic[D]):
         assert self._space is not None
         codes = self._space.encode([design])[0]
         values = {c.name: c.values[code] for c, code in zip(self._space.choices, codes, strict=True) if code >= 0}
-        draft = Trial(number=-1, design=design, seeds=tuple(seeds), details=MappingProxyType(plain(details)))
+        draft = Trial(
+            number=-1,
+            design=design,
+            seeds=tuple(seeds),
+            details=MappingProxyType(plain(details)),
+            repeats_of=repeats_of,
+        )
 
         def write(attempts: int) -> Trial[D]:
             trial_id = self._started_before(str(design)) if attempts else None
@@ -188,7 +197,7 @@ class StudyRecord(Generic[D]):
                     ),
                 )
             number = self._number(trial_id)
-            trial = Trial(number=number, design=design, seeds=draft.seeds, details=draft.details)
+            trial = replace(draft, number=number)
             self._ids[number], self._processes[number] = trial_id, self._process
             self._history = self._history.with_trial(trial)
             return trial
@@ -318,7 +327,7 @@ class StudyRecord(Generic[D]):
     def _attributes(self) -> dict[str, Any]:
         return self._asked(lambda: self._storage.get_study_user_attrs(self._study_id))
 
-    def _read(self, frozen: FrozenTrial) -> Trial[D]:
+    def _read(self, frozen: FrozenTrial | StoredTrial) -> Trial[D]:
         content = frozen.user_attrs.get(_TRIAL)
         if not isinstance(content, dict) or "design" not in content:
             raise RunError(
@@ -363,7 +372,7 @@ def _numbers(values: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in values.items()}
 
 
-def _status(frozen: FrozenTrial) -> Status:
+def _status(frozen: FrozenTrial | StoredTrial) -> Status:
     from optuna.trial import TrialState
 
     return {

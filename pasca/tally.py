@@ -39,6 +39,7 @@ class Tally(Generic[D]):
             total,
             reference,
         )
+        self._history = history
         self.front = front(history, objectives, bounds)
         self._running: set[int] = {trial.number for trial in history.running}
         self._done, self._failed, self._seconds = 0, 0, 0.0
@@ -52,6 +53,10 @@ class Tally(Generic[D]):
             return
         self._running.discard(trial.number)
         self._count(trial)
+        self._history = self._history.with_trial(trial)
+        if trial.repeats_of is not None:  # its design's values change, for better or worse
+            self.front = front(self._history, self._objectives, self._bounds)
+            return
         # What is dominated stays dominated, so the front of the front and one more trial is the front of all.
         self.front = front([*self.front, trial], self._objectives, self._bounds)
 

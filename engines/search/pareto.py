@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from engines.history import gains
 from engines.objectives import Bound, Floats, Objective
+from engines.pooling import with_further_seeds
 from engines.trial import Status, Trial
 from search_space.errors import ObjectiveError, ShapeError
 
@@ -79,15 +80,13 @@ def hypervolume(Y: Floats, reference: Floats) -> float:
 def front(trials: Iterable[Trial[D]], objectives: Sequence[Objective], bounds: Sequence[Bound] = ()) -> list[Trial[D]]:
     """The complete trials that keep every bound and that no other such trial dominates, in the order given.
 
-    Records that only add seeds to an earlier design are left out: their design is represented by its first trial.
+    Records that only add seeds to an earlier design are averaged into its first trial, which stands for the design.
 
     Raises:
         ObjectiveError: a bound is on an objective that a trial has no value for.
     """
     feasible = [
-        trial
-        for trial in trials
-        if trial.status is Status.COMPLETE and trial.repeats_of is None and keeps_bounds(trial, bounds)
+        trial for trial in with_further_seeds(trials) if trial.status is Status.COMPLETE and keeps_bounds(trial, bounds)
     ]
     if not feasible:
         return []

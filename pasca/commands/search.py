@@ -57,6 +57,13 @@ def search(
         int | None,
         typer.Option("--retrain", help="Fresh seeds for the final front and the classics; 0 skips that [10]."),
     ] = None,
+    replications: Annotated[
+        int | None,
+        typer.Option(
+            "--replications",
+            help="Trainings at most that give promising designs further seeds, besides the evaluations [0].",
+        ),
+    ] = None,
     repeats: Annotated[
         int | None, typer.Option("--repeats", help="Seeds that each design is trained with [3].")
     ] = None,
@@ -160,6 +167,7 @@ def search(
         objectives=objectives,
         at_most=tuple(at_most) if at_most else None,
         retrain=retrain,
+        replications=replications,
         repeats=repeats,
         run=run,
         out=out,

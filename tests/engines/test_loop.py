@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from engines.history import INTERRUPTED, History
-from engines.loop import SAME_FAILURES, Ending, Plan, run_loop
+from engines.loop import SAME_FAILURES, Again, Ending, Plan, run_loop
 from engines.objectives import OBJECTIVES
 from engines.search.base import Suggestion
 from engines.trial import Outcome, Status, Trial
@@ -56,8 +56,10 @@ class Memory:
     def history(self) -> History[int]:
         return self.kept
 
-    def start(self, design: int, seeds: Sequence[int], details: Mapping[str, Any]) -> Trial[int]:
-        trial = Trial(number=len(self.kept), design=design, seeds=tuple(seeds), details=dict(details))
+    def start(
+        self, design: int, seeds: Sequence[int], details: Mapping[str, Any], repeats_of: int | None = None
+    ) -> Trial[int]:
+        trial = Trial(len(self.kept), design, tuple(seeds), details=dict(details), repeats_of=repeats_of)
         self.kept = self.kept.with_trial(trial)
         self.log.append(("start", trial.number))
         return trial
@@ -294,3 +296,37 @@ def test_nonsense_is_refused() -> None:
         plan(seeds=())
     with pytest.raises(ConfigError, match="at least 1 evaluator"):
         run_loop(InOrder(1), [], Memory(), plan())
+
+
+def test_further_seeds_are_no_evaluations_and_come_before_the_end() -> None:
+    def again(history: History[int]) -> Again[int] | None:
+        repeated = [trial for trial in history if trial.repeats_of is not None]
+        return Again(history[0], (7, 8), {"why": "a doubt"}) if len(history) >= 2 and len(repeated) < 2 else None
+
+    record, evaluator = Memory(), Calls(good)
+    plan = Plan(PAIR, evaluations=2, seeds=(0,), further_seeds=again)
+    assert run_loop(InOrder(9), [evaluator], record, plan) is Ending.REACHED
+    assert [(trial.design, trial.repeats_of) for trial in record.kept] == [(0, None), (1, None), (0, 0), (0, 0)]
+    assert record.kept.num_evaluations == 2
+    assert evaluator.seeds == [(0,), (0,), (7, 8), (7, 8)]
+    assert record.kept[2].details["why"] == "a doubt"
+
+
+def test_a_repeat_under_way_is_not_counted_as_an_evaluation() -> None:
+    begun = threading.Event()
+
+    def slow_repeat(design: int) -> Outcome:
+        if design == 0 and begun.is_set():
+            threading.Event().wait(0.05)
+        begun.set()
+        return good(design)
+
+    def again(history: History[int]) -> Again[int] | None:
+        due = len(history) and history[0].finished and all(trial.repeats_of is None for trial in history)
+        return Again(history[0], (7,)) if due else None
+
+    record = Memory()
+    plan = Plan(PAIR, evaluations=3, seeds=(0,), further_seeds=again)
+    run_loop(InOrder(9), [Calls(slow_repeat), Calls(slow_repeat)], record, plan)
+    assert record.kept.num_evaluations == 3
+    assert sum(trial.repeats_of == 0 for trial in record.kept) == 1

@@ -136,6 +136,35 @@ def test_a_higher_total_extends_a_finished_run() -> None:
     assert len(pasca.search(evaluator=cost, evaluations=5, run="a-run", resume=True).history) == 5
 
 
+def test_replications_add_seeds_to_designs_in_doubt_and_a_resumed_search_adds_the_same() -> None:
+    def doubtful(design: Architecture) -> Outcome:
+        seconds = cost(design).values["inference_seconds"]
+        return Outcome({"val_error": 0.2, "inference_seconds": seconds}, {"val_error": 1e-4})
+
+    settings = QUICK | {"evaluator": doubtful, "space": SMALL, "num_initial": 2, "replications": 4}
+    whole = list(pasca.search(evaluations=3, **settings | {"run": "whole"}).history)
+    calls = iter(range(100))
+
+    def interrupted(design: Architecture) -> Outcome:
+        if next(calls) == 4:
+            raise KeyboardInterrupt
+        return doubtful(design)
+
+    with pytest.raises(KeyboardInterrupt):
+        pasca.search(evaluations=3, **settings | {"evaluator": interrupted})
+    resumed = list(pasca.search(evaluations=3, **settings | {"resume": True}).history)
+    repeats = [trial for trial in whole if trial.repeats_of is not None]
+    assert len(whole) == 3 + len(repeats)
+    assert 1 <= len(repeats) <= 4
+    assert len({seed for trial in whole if str(trial.design) == str(repeats[0].design) for seed in trial.seeds}) >= 6
+    done = [trial for trial in resumed if trial.reason != INTERRUPTED]
+    assert [(str(t.design), t.seeds) for t in whole] == [(str(t.design), t.seeds) for t in done]
+    front = Study.open("whole").front()
+    assert all(row.num_seeds == 3 + 3 * sum(t.repeats_of == row.id for t in repeats) for row in front.rows)
+    picked = Study.open("whole").pick(str(repeats[0].number))
+    assert picked.number == repeats[0].repeats_of
+
+
 def test_an_existing_run_is_not_overwritten() -> None:
     pasca.search(evaluator=cost, evaluations=2, **QUICK)
     with pytest.raises(RunError, match=r"the run results/a-run exists already; continue it with --resume"):

@@ -120,10 +120,18 @@ def test_only_first_complete_trials_are_on_a_front() -> None:
         Trial(10, "stopped").complete(stopped, [ERROR, SECONDS], 1.0),
         Trial(11, "failed").fail("no memory"),
         Trial(12, "running"),
-        Trial(13, "A", repeats_of=0).complete(best, [ERROR, SECONDS], 1.0),
+        Trial(13, "E", repeats_of=99).complete(best, [ERROR, SECONDS], 1.0),
     ]
     assert [t.design for t in front(trials(POINTS) + others, [ERROR, SECONDS])] == ["A", "B", "D", "F"]
     assert front(others, [ERROR, SECONDS]) == []
+
+
+def test_further_seeds_can_take_a_design_from_the_front() -> None:
+    # B had 0.10 and then 0.60 at 5 s: with 0.35 it is behind A, and E comes in its place
+    worse = Outcome({"val_error": 0.60, "inference_seconds": 5.0})
+    again: Trial[str] = Trial(6, "B", repeats_of=1).complete(worse, [ERROR, SECONDS], 1.0)
+    found = front([*trials(POINTS), again], [ERROR, SECONDS])
+    assert [trial.design for trial in found] == ["A", "D", "E", "F"]
 
 
 def test_a_bound_without_a_value_is_refused() -> None:
