@@ -31,6 +31,8 @@ def front_csv(front: Front, kind: str = "front") -> str:
         *names,
         "val_error_std",
         "seeds",
+        "posterior_val_error",
+        "posterior_val_error_std",
         "retrained_val_error",
         "retrained_val_error_std",
     ]
@@ -57,13 +59,14 @@ def comparison_csv(comparison: Comparison) -> str:
 
 def _cells(row: Row, names: list[str]) -> list[object]:
     """`csv` writes None as an empty cell and numbers so that they read back unchanged."""
-    again, test = row.retrained_val_error, row.test_score
+    again, test, believed = row.retrained_val_error, row.test_score, row.posterior.get("val_error")
     return [
         row.id,
         row.design,
         *(whole(row.values.get(name)) for name in names),
         row.val_error_std,
         row.num_seeds,
+        *((believed.mean, believed.std) if believed else (None, None)),
         *((again.mean, again.std) if again else (None, None)),
         *((test.mean, test.std) if test else (None, None)),
         str(row.knee).lower(),

@@ -50,6 +50,8 @@ class Row:
         values: measured value of each objective; for a classic, `val_error` is the mean over the retraining seeds.
         val_error_std: standard deviation of `val_error` over the seeds behind the value, None where unknown.
         num_seeds: seeds behind `val_error`.
+        posterior: what the searcher's model made of the design when the search ended: mean and deviation of the true
+            value of each objective that is not known, over all that was observed; empty without a model.
         retrained_val_error, test_score: over the fresh seeds of the retraining; None without it.
         knee: whether it is the knee of the front.
         feasible: whether it keeps every bound.
@@ -61,6 +63,7 @@ class Row:
     values: Mapping[str, float]
     val_error_std: float | None = None
     num_seeds: int = 0
+    posterior: Mapping[str, Spread] = field(default_factory=dict)
     retrained_val_error: Spread | None = None
     test_score: Spread | None = None
     knee: bool = False
@@ -75,6 +78,7 @@ class Row:
             "design": self.design,
             "val_error": self.values.get("val_error"),
             "val_error_std": self.val_error_std,
+            "posterior": {name: _spread(spread) for name, spread in self.posterior.items()},
             "inference_seconds": self.values.get("inference_seconds"),
             **{name: whole(v) for name, v in self.values.items() if name not in ("val_error", "inference_seconds")},
             "test_accuracy": score if metric == "accuracy" else None,
@@ -163,14 +167,24 @@ def make_front(
     classics: Mapping[str, Architecture],
     reference: Mapping[str, float] | None,
     metric: str,
+    posterior: Mapping[str, Mapping[str, Sequence[float]]] | None = None,
     num_test_readings: int = 0,
     ending: str = "",
 ) -> Front:
-    """Derive the front of a history, with what is known of each design."""
+    """Derive the front of a history, with what is known of each design.
+
+    Args:
+        posterior: means and deviations by the text form of a design and the name of an objective.
+    """
     best = front(history, objectives, bounds)
     marked = knee(best, objectives) if best else None
     cost = next(o.name for o in objectives if o.name != "val_error")
     rows = [trial_row(t, retrained, knee=t is marked) for t in sorted(best, key=lambda t: (t.values[cost], t.number))]
+    believed = {
+        design: {name: Spread(mean, deviation) for name, (mean, deviation) in values.items()}
+        for design, values in (posterior or {}).items()
+    }
+    rows = [replace(row, posterior=believed.get(row.design, {})) for row in rows]
     nearest = [] if best else nearest_trials(history, bounds)
     return Front(
         run=run,

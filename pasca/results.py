@@ -20,7 +20,7 @@ from pasca.manifest import read_manifest
 from pasca.members import is_held
 from pasca.picking import pick
 from pasca.runs import STUDY_FILE, find_run
-from pasca.studies import Retrained, StudyRecord
+from pasca.studies import POSTERIOR, Retrained, StudyRecord
 from pasca.working_time import working_seconds
 from search_space.architecture import Architecture
 from search_space.classics import CLASSICS
@@ -153,6 +153,7 @@ class Study:
             classics=CLASSICS,
             reference=self._reference(),
             metric=str(self.manifest.get("metric", "accuracy")),
+            posterior=self._record.attribute(POSTERIOR),
             num_test_readings=len(self._record.readings()),
             ending=str(self.manifest.get("ending") or self.status),
         )

@@ -29,7 +29,7 @@ from pasca.results import Study, open_storage
 from pasca.retraining import retrain
 from pasca.seeds import retraining_seeds, trial_seeds
 from pasca.settling import STARTING, check_free, settle
-from pasca.studies import StudyRecord
+from pasca.studies import POSTERIOR, StudyRecord
 from pasca.tally import Tally
 from search_space.classics import CLASSICS
 from search_space.errors import PascaError, RunError
@@ -224,10 +224,19 @@ class _Search:
                 if written["status"] == "finished":
                     self.manifest = written
                     return str(written["ending"])
+            self._keep_posterior()
             left_out = self._retrain()
             text = self._ending_text(ending, left_out)
             self._write("finished", text)
         return text
+
+    def _keep_posterior(self) -> None:
+        """Record what the searcher's model makes of the front, where it has one."""
+        if not hasattr(self.searcher, "posterior"):
+            return
+        designs = [trial.design for trial in self.tally.front]
+        found = self.searcher.posterior(self.record.history(), designs)
+        self.record.set_attribute(POSTERIOR, {str(design): one for design, one in zip(designs, found, strict=True)})
 
     def _searcher(self) -> Any:
         from engines.search.catalogue import create_searcher

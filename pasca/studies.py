@@ -37,6 +37,8 @@ D = TypeVar("D")
 T = TypeVar("T")
 
 _TRIAL, _RETRAINED, _READINGS = "pasca", "pasca retrained ", "pasca test readings"
+POSTERIOR = "pasca posterior"
+"""Attribute: mean and deviation of each uncertain objective, by name, of each design on the front, by its text."""
 
 
 @dataclass(frozen=True, slots=True)

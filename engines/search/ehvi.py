@@ -138,6 +138,32 @@ class EHVISearcher(Generic[D]):
             "reference_point": None if self._reference is None else self._measured(self._reference),
         }
 
+    def posterior(self, history: History[D], designs: Sequence[D]) -> list[dict[str, tuple[float, float]]]:
+        """What the model makes of designs: mean and standard deviation of the true value, in measured units.
+
+        Returns:
+            A mapping for each design, from the names of objectives without known values; empty ones while the initial
+            trials are not all finished, or where the surrogate fails.
+        """
+        found: list[dict[str, tuple[float, float]]] = [{} for _ in designs]
+        if initial_trials(history, self._num_initial) is None:
+            return found
+        rows = np.array([self._space.index(design) for design in designs], dtype=np.int64)
+        observed = observe(list(history), self._space, self._objectives)
+        for j in map(int, np.flatnonzero(self._uncertain)):
+            objective = self._objectives[j]
+            try:
+                warp, posterior = self._posterior(j, observed, np.empty(0, dtype=np.int64))
+            except FitFailure:
+                return [{} for _ in designs]
+            for values, mean, deviation in zip(found, posterior.means[rows], posterior.deviations(rows), strict=True):
+                gain = np.float64(warp.inverse(mean))
+                values[objective.name] = (
+                    float(objective.measured(gain)),  # type: ignore[arg-type]
+                    float(deviation / warp.slope(gain)),  # type: ignore[arg-type]
+                )
+        return found
+
     def _suggest(self, history: History[D]) -> Suggestion[D] | None:
         taken = np.zeros(len(self._space), dtype=bool)
         taken[[self._space.index(design) for design in history.attempted()]] = True

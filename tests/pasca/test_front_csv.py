@@ -18,7 +18,13 @@ def test_every_row_reads_back() -> None:
         run="r",
         rows=(
             Row(3, "-/-/mlp-1/-", {"val_error": 0.25, "inference_seconds": 0.001}, 0.01, 3, knee=True),
-            Row(4, "-/-/mlp-2/-", {"val_error": 1 / 3, "inference_seconds": 0.002}, test_score=Spread(0.7, None)),
+            Row(
+                4,
+                "-/-/mlp-2/-",
+                {"val_error": 1 / 3, "inference_seconds": 0.002},
+                posterior={"val_error": Spread(0.3, 0.02)},
+                test_score=Spread(0.7, None),
+            ),
         ),
         classics=(Row("SGC", "augmented^2/none/mlp-1/-", {"val_error": 0.5}, note='could not, "really"'),),
         objectives=parse_objectives("val_error,inference_seconds"),
@@ -31,6 +37,8 @@ def test_every_row_reads_back() -> None:
     ]
     assert float(rows[1]["val_error"]) == 1 / 3
     assert (rows[1]["test_score"], rows[1]["test_score_std"]) == ("0.7", "")
+    assert (rows[1]["posterior_val_error"], rows[1]["posterior_val_error_std"]) == ("0.3", "0.02")
+    assert rows[0]["posterior_val_error"] == ""
     assert rows[2]["inference_seconds"] == ""
     assert rows[2]["note"] == 'could not, "really"'
 

@@ -165,6 +165,18 @@ def test_replications_add_seeds_to_designs_in_doubt_and_a_resumed_search_adds_th
     assert picked.number == repeats[0].repeats_of
 
 
+def test_the_front_lists_what_the_model_makes_of_each_design_beside_what_was_observed() -> None:
+    settings = QUICK | {"searcher": "ehvi", "space": SMALL, "num_initial": 2}
+    study = pasca.search(evaluator=cost, evaluations=3, **settings)
+    rows = study.front().as_mapping()["front"]
+    assert len(rows) == 3
+    for row in rows:
+        believed = row["posterior"]["val_error"]
+        assert abs(believed["mean"] - row["val_error"]) < 0.02
+        assert 0 < believed["std"] < 0.1
+    assert "posterior" not in str(pasca.search(evaluator=cost, evaluations=3, **QUICK | {"run": "other"}).front())
+
+
 def test_an_existing_run_is_not_overwritten() -> None:
     pasca.search(evaluator=cost, evaluations=2, **QUICK)
     with pytest.raises(RunError, match=r"the run results/a-run exists already; continue it with --resume"):

@@ -105,6 +105,21 @@ def test_a_suggestion_states_its_prediction(history: History[Architecture]) -> N
     assert "inference_seconds" not in suggestion.details["deviation"]
 
 
+def test_the_posterior_of_a_design_is_what_a_suggestion_of_it_states(history: History[Architecture]) -> None:
+    searcher = make()
+    suggestion = searcher.ask(history)[0]
+    (found,) = searcher.posterior(history, [suggestion.design])
+    assert list(found) == ["val_error"]  # the other objective is known
+    mean, deviation = found["val_error"]
+    assert mean == pytest.approx(suggestion.details["predicted"]["val_error"], rel=1e-9)
+    assert deviation == pytest.approx(suggestion.details["deviation"]["val_error"], rel=1e-9)
+
+
+def test_there_is_no_posterior_before_the_model(history: History[Architecture]) -> None:
+    few = History(list(history)[:2])
+    assert make().posterior(few, [few[0].design]) == [{}]
+
+
 def test_results_that_come_back_out_of_order_give_the_same_suggestion(history: History[Architecture]) -> None:
     shuffled = History(sorted(history, key=lambda trial: -trial.number))
     assert make().ask(shuffled) == make().ask(history)
