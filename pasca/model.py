@@ -165,13 +165,14 @@ def load_model(folder: str | Path) -> Model:
     Raises:
         ModelError: it holds no model, a newer pasca wrote it, a file is missing, or one was changed.
     """
+    from safetensors import SafetensorError
     from safetensors.numpy import load
 
     folder = Path(folder)
     description = read_description(folder)
     try:
         return assemble(description, load((folder / WEIGHTS_FILE).read_bytes()))
-    except (KeyError, TypeError, ValueError, InputError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError, SafetensorError) as error:
         raise ModelError(f"{folder / DESCRIPTION_FILE} lacks what a model needs ({error!r})") from None
 
 
@@ -189,6 +190,12 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
     names, num_features = description["features"]["names"], int(description["features"]["count"])
     class_names = tuple(description["classes"])
     hidden_width = recipe_of(design, recipe).hidden_width
+    sizes = {"repeats": description["repeats"]["count"], "features": num_features, "classes": len(class_names)}
+    sizes |= {"hidden_width": hidden_width} if design.k_trans > 1 else {}
+    largest = max((length for array in weights.values() for length in array.shape), default=0)
+    for name, size in sizes.items():
+        if size > largest:  # before anything of that size is made
+            raise ValueError(f"{name} is {size}, but no weight has more than {largest} on a side")
     # starting weights are drawn and then replaced
     generators = [torch.Generator().manual_seed(0) for _ in range(description["repeats"]["count"])]
     network = Network(design, hop_width(design, num_features), len(class_names), hidden_width, generators)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from search_space.errors import ModelError
+from search_space.errors import InputError, ModelError
 from search_space.graph_operators import GraphOperator, channels
 
 FORMAT, FORMAT_VERSION = "pasca-model", 1
@@ -184,7 +184,10 @@ class RuntimeModel:
         self._post = _Stage.read(description["post"])
         self._num_hops = int(description["hop_stack"]["hops"])
         self._read_hops = frozenset(description["hop_stack"]["read"])
-        self._session = onnxruntime.InferenceSession(network, providers=["CPUExecutionProvider"])
+        try:
+            self._session = onnxruntime.InferenceSession(network, providers=["CPUExecutionProvider"])
+        except Exception as error:  # of many classes, whose only common base is this one
+            raise ValueError(f"{ONNX_FILE}: {str(error).splitlines()[0]}") from None
 
     @classmethod
     def load(cls, folder: str | Path) -> RuntimeModel:
@@ -197,7 +200,7 @@ class RuntimeModel:
         description = read_description(folder)
         try:
             return cls(description, (folder / ONNX_FILE).read_bytes())
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, InputError) as error:
             raise ModelError(f"{folder / DESCRIPTION_FILE} lacks what a model needs ({error!r})") from None
 
     def predict_proba(

@@ -26,7 +26,7 @@ from scipy import sparse
 from engines.graph import Graph, Nodes, Split
 from pasca.atomic import new_folder, write_file
 from pasca.datasets import features as feature_making
-from pasca.datasets.arrays import read_npy
+from pasca.datasets.arrays import peek_npy, read_npy
 from pasca.datasets.choose_split import check_trainable, choose_split
 from pasca.datasets.csr import checked_csr
 from pasca.datasets.options import LoadOptions
@@ -253,10 +253,11 @@ def _read_split(array: Any, number: int) -> tuple[Nodes, Nodes, Nodes]:
 def map_array(path: Path) -> NDArray[Any]:
     """Map an array into memory, copy on write; an empty one cannot be mapped and is read."""
     try:
+        peek_npy(path)  # what is no header raises anything in NumPy's parser; here it is one error
         mapped = np.load(path, mmap_mode="c", allow_pickle=False)
     except ValueError:
         return read_npy(path)
-    except (OSError, EOFError, SyntaxError) as error:
+    except (OSError, EOFError) as error:
         raise DataError(f"{path}: not a complete .npy file ({error}); convert the data again") from None
     return np.asarray(mapped)
 

@@ -108,10 +108,13 @@ class Table:
             trimmed = pc.utf8_trim_whitespace(values)
             values = pc.if_else(pc.equal(trimmed, ""), None, trimmed)
         try:
-            return np.asarray(values.cast(pa.float64()).to_numpy(), dtype=np.float64)
+            # Not the safe cast, which refuses integers that float64 rounds.
+            return np.asarray(values.cast(pa.float64(), safe=False).to_numpy(), dtype=np.float64)
         except pa.ArrowException:
             texts = values.cast(pa.string()).to_pylist()
-            row = next(i for i, text in enumerate(texts) if text is not None and not _is_float(text))
+            row = next((i for i, text in enumerate(texts) if text is not None and not _is_float(text)), None)
+            if row is None:
+                raise DataError(f"{self.file}: {self.name(column)} holds {values.type}, expected numbers") from None
             raise DataError(
                 f"{self.file}: {self.name(column)} holds numbers, got {texts[row][:40]!r} in {self.where(row)}"
             ) from None
@@ -236,6 +239,8 @@ def _plain(column: Any, file: TextFile) -> Any:
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
+    if pa.types.is_nested(kind):
+        raise DataError(f"{file}: a column holds {kind}, but a cell of a table is one value; spread it over columns")
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_large_string(kind):
         try:
             return column.cast(pa.string())

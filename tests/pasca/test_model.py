@@ -20,7 +20,7 @@ from engines.evaluation.recipe import Recipe
 from engines.graph import Graph, Split, undirected
 from pasca.export import export_design
 from pasca.model import load_model
-from pasca.runtime import description_checksum
+from pasca.runtime import RuntimeModel, description_checksum, file_checksum
 from search_space.architecture import MESSAGES, Architecture
 from search_space.errors import ConfigError, ModelError
 
@@ -365,6 +365,13 @@ def edit(folder: Path, checksum: bool, **changes: Any) -> None:
     (folder / "model.json").write_text(json.dumps(description))
 
 
+def forge(folder: Path, name: str, content: bytes) -> None:
+    """Exchange a file for another one, with the checksums that it would have had."""
+    (folder / name).write_bytes(content)
+    files = json.loads((folder / "model.json").read_text())["files"]
+    edit(folder, True, files={**files, name: file_checksum(folder / name)})
+
+
 def flip(path: Path) -> None:
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
@@ -390,6 +397,13 @@ def flip(path: Path) -> None:
         (lambda folder: edit(folder, True, design="x"), "lacks what a model needs .*a design has four parts"),
         (lambda folder: edit(folder, True, classes=["only"]), "lacks what a model needs .*size mismatch"),
         (lambda folder: edit(folder, True, files={}), "weights.safetensors was changed"),
+        (
+            lambda folder: edit(folder, True, repeats={"count": 10**12}),
+            "repeats is 1000000000000, but no weight has more than",
+        ),
+        (lambda folder: edit(folder, True, classes=["x"] * 10**6), "classes is 1000000, but no weight has more than"),
+        (lambda folder: edit(folder, True, features=[]), "lacks what a model needs"),
+        (lambda folder: forge(folder, "weights.safetensors", b"\x08" + bytes(40)), "SafetensorError"),
     ],
 )
 def test_a_folder_that_is_not_as_it_was_exported_is_refused_in_one_line(
@@ -401,6 +415,15 @@ def test_a_folder_that_is_not_as_it_was_exported_is_refused_in_one_line(
         load_model(folder)
     assert re.match(r"[^\n]*\Z", str(caught.value))
     assert str(folder) in str(caught.value)
+
+
+def test_the_runtime_refuses_a_network_that_onnx_runtime_does_not_take(
+    export: Callable[..., Path], named_graph: Graph
+) -> None:
+    folder = export(DESIGN, named_graph)
+    forge(folder, "model.onnx", b"no network")
+    with pytest.raises(ModelError, match=r"lacks what a model needs .*model\.onnx"):
+        RuntimeModel.load(folder)
 
 
 @pytest.mark.parametrize("name", ["missing", "empty"])

@@ -257,3 +257,12 @@ def test_a_converted_folder_is_not_converted_again(tmp_path: Path) -> None:
     write_folder(made(), tmp_path / "out")
     with pytest.raises(DataError, match="is converted already"):
         convert(tmp_path / "out", tmp_path / "again")
+
+
+def test_an_array_whose_header_is_no_header_is_refused(tmp_path: Path) -> None:
+    """NumPy's own reader goes through such a header as through a program, and raises what that parser raises."""
+    np.save(tmp_path / "a.npy", np.arange(3))
+    content = (tmp_path / "a.npy").read_bytes()
+    (tmp_path / "a.npy").write_bytes(content.replace(b"}", b"("))
+    with pytest.raises(DataError, match=r"a\.npy"):
+        native.map_array(tmp_path / "a.npy")

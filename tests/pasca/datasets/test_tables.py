@@ -118,3 +118,21 @@ def test_parquet_texts_of_other_types_are_strings(tmp_path: Path) -> None:
     parquet.write_table(pa.table({"a": pa.array([b"\xff"])}), tmp_path / "t.parquet")
     with pytest.raises(DataError, match=r"bytes that are no utf-8 text"):
         read_table(TextFile(tmp_path / "t.parquet"), "utf-8", None)
+
+
+@pytest.mark.parametrize("nested", [pa.array([[1], [2, 3]]), pa.array([{"a": 1}, {"a": 2}])])
+def test_a_parquet_cell_is_one_value(tmp_path: Path, nested: pa.Array) -> None:
+    parquet.write_table(pa.table({"id": ["x", "y"], "f": nested}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"t\.parquet: a column holds (list|struct)<.*a cell of a table is one value"):
+        read_table(TextFile(tmp_path / "t.parquet"), "utf-8", None)
+
+
+def test_integers_past_what_float64_holds_are_rounded(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"f": [2**53 + 1, 10**18]}), tmp_path / "t.parquet")
+    assert read_table(TextFile(tmp_path / "t.parquet"), "utf-8", None).numbers(0).tolist() == [2.0**53, 1e18]
+
+
+def test_durations_are_no_numbers(tmp_path: Path) -> None:
+    parquet.write_table(pa.table({"f": pa.array([1, 2], pa.duration("s"))}), tmp_path / "t.parquet")
+    with pytest.raises(DataError, match=r"column 'f' holds duration"):
+        read_table(TextFile(tmp_path / "t.parquet"), "utf-8", None).numbers(0)
