@@ -70,9 +70,11 @@ class Memory:
         """Every trial so far."""
         return History(self._trials.values())
 
-    def start(self, design: Architecture, seeds: Sequence[int], details: Any) -> Trial[Architecture]:
+    def start(
+        self, design: Architecture, seeds: Sequence[int], details: Any, repeats_of: int | None = None
+    ) -> Trial[Architecture]:
         """Number a running trial."""
-        trial = Trial(len(self._trials), design, tuple(seeds), details=details)
+        trial = Trial(len(self._trials), design, tuple(seeds), details=details, repeats_of=repeats_of)
         self._trials[trial.number] = trial
         return trial
 
