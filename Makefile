@@ -6,11 +6,24 @@
 #   make check    lint, types, layering and the quick tests, under a minute
 #   make clean    remove .venv and everything built
 #
-# Settings: PYTHON=python3.12 picks the interpreter, DATA=FOLDER what is searched, ARGS="--evaluations 20" is handed on.
+# For who works on pasca; not part of continuous integration:
+#
+#   make coverage      run every test and list the lines and branches that none reaches
+#   make test-lowest   run the quick tests with the lowest versions that pyproject.toml admits
+#   make load          20,000 trials that cost nothing: time and memory a trial, front and report afterwards
+#   make fuzz          damaged files for every reader and for exported models, for FUZZ_SECONDS
+#   make mutate        change pareto, acquisition, ehvi and architecture, and see which changes no test notices
+#   make audit         look the pinned versions up among known vulnerabilities; needs the network
+#
+# Settings: PYTHON=python3.12 picks the interpreter, DATA=FOLDER what is searched, ARGS="--evaluations 20" is handed on,
+# TEST_WORKERS=1 runs the tests in one process, FUZZ_SECONDS=60 makes fuzzing short.
 
 PYTHON ?= python3
 DATA ?= digits
 ARGS ?=
+# Processes that share the tests, with one thread each; tests/conftest.py says which tests stay together.
+TEST_WORKERS ?= 2
+FUZZ_SECONDS ?= 600
 # A name of its own for every run, so that a second `make search` starts afresh.
 RUN ?= $(notdir $(patsubst %/,%,$(DATA)))-$(shell date +%Y%m%d-%H%M%S)
 
@@ -23,7 +36,7 @@ BIN := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation -c constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help search test faults check clean
+.PHONY: help search test faults check clean coverage load fuzz mutate audit test-lowest
 .DELETE_ON_ERROR:
 
 help:
@@ -33,7 +46,7 @@ search: .venv/.installed
 	$(BIN)/pasca search $(DATA) --run $(RUN) --evaluations 60 $(ARGS)
 
 test: .venv/.installed-test
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadgroup $(ARGS)
 
 # `make test` kills at 6 instants, one a stage.
 faults: export PASCA_FAULTS ?= 50
@@ -46,8 +59,31 @@ check: .venv/.installed-dev
 	$(BIN)/mypy
 	$(BIN)/python -m pytest -q -m "not slow" $(QUICK) $(ARGS)
 
+coverage: .venv/.installed-test
+	rm -f .coverage .coverage.*
+	$(BIN)/python -m coverage run -m pytest $(ARGS)
+	$(BIN)/python -m coverage combine -q
+	$(BIN)/python -m coverage report --skip-covered --show-missing
+
+load: .venv/.installed
+	$(BIN)/python benchmarks/bench_load.py $(ARGS)
+
+fuzz: .venv/.installed-test
+	$(BIN)/python tests/fuzz/readers.py --seconds $(FUZZ_SECONDS) $(ARGS)
+
+mutate: .venv/.installed-dev
+	rm -rf mutants
+	$(BIN)/python -m mutmut run $(ARGS)
+	$(BIN)/python -m mutmut results
+
+audit: .venv/.installed-dev
+	$(BIN)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip $(ARGS)
+
+test-lowest: .venv-lowest/.installed
+	.venv-lowest/bin/python -m pytest -q -m "not slow" $(QUICK) $(ARGS)
+
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .venv-lowest mutants build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # Each stamp stands for one finished step; a step is repeated when what it was made from has changed.
 .venv/.created:
@@ -74,4 +110,13 @@ clean:
 .venv/.installed-dev: .venv/.installed-test
 	@echo "installing the development tools into .venv"
 	@$(INSTALL) --editable '.[test,dev]'
+	@touch $@
+
+# A second environment, with the oldest versions that pyproject.toml admits.
+.venv-lowest/.installed: pyproject.toml constraints-lowest.txt
+	@$(PYTHON) -m venv --clear .venv-lowest
+	@echo "installing the lowest versions into .venv-lowest"
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check 'setuptools>=77'
+	@.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	  -c constraints-lowest.txt --editable . pytest hypothesis
 	@touch $@

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections import Counter
 from pathlib import Path
 
-# Before numpy, torch and numba are imported: a test needs few threads, and several tests may run on one machine.
-for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
-    os.environ.setdefault(_name, "2")
+# A job in the background of a shell ignores Ctrl-C, and so would every process that a test starts and interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Before numpy, torch and numba are imported: a test needs few threads, and several tests may run on one machine. One
+# worker of several has one; numba's number is an upper limit, within which tests ask for two.
+_threads = "1" if "PYTEST_XDIST_WORKER" in os.environ else "2"
+for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_name, _threads)
+os.environ.setdefault("NUMBA_NUM_THREADS", "2")
 
 import hypothesis  # noqa: E402
 import pytest  # noqa: E402
@@ -15,6 +24,21 @@ import pytest  # noqa: E402
 # A busy machine is no reason to fail (no deadline); in continuous integration the examples are the same every time.
 hypothesis.settings.register_profile("pasca", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("pasca")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several workers, keep the tests of a file together, which share fixtures, and begin with what takes longest.
+
+    What is in a group of its own already, such as everything that starts ranks, stays there and comes first.
+    """
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    grouped = {item: item.get_closest_marker("xdist_group") is not None for item in items}
+    for item in items:
+        if not grouped[item]:
+            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))
+    items.sort(key=lambda item: (not grouped[item], -slow[item.path]))
 
 
 @pytest.fixture(scope="session")
