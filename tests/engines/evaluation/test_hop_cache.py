@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from engines.evaluation.hop_cache import HopCache
@@ -280,3 +282,26 @@ def files(folder: Path) -> list[Path]:
 
 def no_space(handle: int, offset: int, size: int) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 6),
+    st.sampled_from(["float32", "float16"]),
+    st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([0.0, 0.2]), st.integers(0, 4)), max_size=10),
+)
+def test_hops_are_the_same_whatever_had_to_go_to_the_disk(
+    room: int, dtype: str, asked: list[tuple[str, float, int]]
+) -> None:
+    """Against a cache with room for all; how many hops lie in memory never passes the budget."""
+    with (
+        HopCache(MATRICES, FEATURES, room * HOP_BYTES, dtype=dtype) as tight,
+        HopCache(MATRICES, FEATURES, PLENTY, dtype=dtype) as roomy,
+    ):
+        for key, restart, k in asked:
+            np.testing.assert_array_equal(tight.hop(key, restart, k), roomy.hop(key, restart, k))
+            assert tight._used_bytes <= room * HOP_BYTES
+        deepest: dict[tuple[str, float], int] = {}
+        for key, restart, k in asked:
+            deepest[key, restart] = max(deepest.get((key, restart), 0), k)
+        assert tight.num_steps == sum(deepest.values())

@@ -6,11 +6,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from engines.evaluation.hop_files import sealed_bytes
 from engines.evaluation.hop_store import HopStore, Section, section_key
@@ -193,3 +196,21 @@ shutil.rmtree(sys.argv[1] + "/s")
     assert get(section, 1) is None
     assert put(section, 1) is not None
     remover.communicate()
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 5), st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 3)), max_size=12))
+def test_the_limit_holds_whatever_is_stored_and_no_hop_is_another_one(
+    tmp_path: Path, room: int, asked: list[tuple[str, int]]
+) -> None:
+    with tempfile.TemporaryDirectory(dir=tmp_path) as folder:
+        store = HopStore(Path(folder), room * SIZE, durable=False)
+        for name, k in asked:
+            section, value = store.section(name), float(ord(name) + 1000 * k)
+            found = get(section, k)
+            if found is None and put(section, k, value) is not None:
+                found = get(section, k)
+            assert found in (None, value)
+            assert found == value or room < 3, "three hops of one section fit, since the others make room"
+            section.close()
+            assert sum(path.stat().st_size for path in Path(folder).rglob("hop-*")) <= room * SIZE

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -136,6 +136,31 @@ def test_the_cheap_bound_is_never_below(seed: int, m: int, num_known: int) -> No
     larger = deviation * rng.uniform(1.0, 2.0, (20, m))
     exact = log_ehvi(mean, deviation, *open_boxes(front, reference))
     assert (log_ehvi_bound(mean, larger, uncertain, front, reference) >= exact - 1e-9).all()
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(2, 3), st.integers(0, 6))
+def test_what_is_known_for_certain_gains_what_it_adds(seed: int, m: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    front, reference = random_front(rng, size, m), np.full(m, 0.1)
+    points = rng.uniform(-0.2, 1.2, (8, m))
+    found = np.exp(log_ehvi(points, np.zeros((8, m)), *open_boxes(front, reference)))
+    assert found == pytest.approx([gain(front, point, reference) for point in points], abs=1e-12)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(0, 8))
+def test_with_a_known_cost_it_is_the_sum_over_strips(seed: int, size: int) -> None:
+    rng = np.random.default_rng(seed)
+    front = -random_front(rng, size, 2) + 1.0  # errors and costs within 0 and 1, smaller is better
+    means, deviations, costs = rng.uniform(-0.2, 1.2, 8), rng.uniform(0.01, 0.5, 8), rng.uniform(0.0, 1.2, 8)
+    found = log_ehvi(
+        -np.stack((means, costs), axis=1),
+        np.stack((deviations, np.zeros(8)), axis=1),
+        *open_boxes(-front, np.array([-1.1, -1.1])),
+    )
+    expected = [strips(*one, front, 1.1, 1.1) for one in zip(costs, means, deviations, strict=True)]
+    assert np.exp(found) == pytest.approx(expected, rel=1e-7, abs=1e-12)
 
 
 def test_ehvi_grows_with_uncertainty() -> None:
