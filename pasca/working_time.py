@@ -26,7 +26,8 @@ def working_seconds(history: History[Any], intervals: Mapping[int, tuple[float, 
         if end is not None and trial.reason != INTERRUPTED:
             # A trial is recorded once it has been suggested, so its suggestion lies before its start.
             suggested = trial.details.get("suggestion", {}).get("seconds", 0.0)
-            spans.append((start - float(suggested), end, trial.number))
+            # Where the machine's clock was put back meanwhile, the trial's own seconds say when it ended.
+            spans.append((start - float(suggested), end if end >= start else start + trial.seconds, trial.number))
     covered, busy = 0.0, []
     for start, end in _merged([(start, end) for start, end, _ in spans]):
         busy.append((start, end, covered))

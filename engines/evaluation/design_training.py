@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -117,8 +118,11 @@ class DesignTrainer:
             trained, batches = self._train(design, hops, seeds)
             fitted = self._clock()
             errors = 1.0 - self.scores(design, trained, task.split.validation)
-        except (MemoryError, torch.OutOfMemoryError) as error:
-            raise TrialFailure(f"out of memory: {error or 'an allocation failed'}") from error
+        except (MemoryError, RuntimeError) as error:
+            shortage = _shortage(error)
+            if shortage is None:
+                raise
+            raise TrialFailure(f"out of memory: {shortage}") from error
         details = {
             "val_errors": errors.tolist(),
             "val_losses": trained.validation_losses.tolist(),
@@ -252,3 +256,11 @@ def _groups(seeds: Sequence[int], most: int) -> list[Sequence[int]]:
     count = -(-len(seeds) // most)
     cuts = [len(seeds) * i // count for i in range(count + 1)]
     return [seeds[first:last] for first, last in itertools.pairwise(cuts)]
+
+
+def _shortage(error: MemoryError | RuntimeError) -> str | None:
+    """What was lacking, if an error says that memory ran out: on the CPU torch raises a RuntimeError like any other."""
+    if isinstance(error, (MemoryError, torch.OutOfMemoryError)):
+        return str(error) or "an allocation failed"
+    found = re.search(r"can't allocate memory: you tried to allocate (\d+) bytes", str(error))
+    return None if found is None else f"{int(found[1]) / 1e6:.1f} MB could not be had"

@@ -55,10 +55,10 @@ def run(
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    if stage is not None:
-        _tell(*stage, told)
     if fault is not None:
         globals()[fault]()
+    if stage is not None:
+        _tell(*stage, told)
     told.send("started")
     code = pasca.cli.main(list(arguments))
     sys.stdout.flush()
@@ -104,6 +104,20 @@ def hung() -> None:
     _around_training(lambda design, train: time.sleep(3600))
 
 
+def slow_at_third() -> None:
+    """The third training of the process takes five seconds more."""
+    trainings = 0
+
+    def around(design: str, train: Callable[[], Any]) -> Any:
+        nonlocal trainings
+        trainings += 1
+        if trainings == 3:
+            time.sleep(5)
+        return train()
+
+    _around_training(around)
+
+
 def hung_at_third() -> None:
     """The third training of the process does not end."""
     trainings = 0
@@ -133,7 +147,7 @@ def nan_and_raise() -> None:
 
 
 def little_memory() -> None:
-    """While designs with three layers train, the process may grow by 30 MB only: a real limit, and real allocations."""
+    """While designs with three layers train, the process may grow by 5 MB only: a real limit, and real allocations."""
 
     def around(design: str, train: Callable[[], Any]) -> Any:
         if "mlp-3" not in design:
@@ -141,18 +155,13 @@ def little_memory() -> None:
         before = resource.getrlimit(resource.RLIMIT_AS)
         with open("/proc/self/statm", encoding="ascii") as sizes:
             pages = int(sizes.read().split()[0])
-        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 30_000_000, before[1]))
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + 5_000_000, before[1]))
         try:
             return train()
         finally:
             resource.setrlimit(resource.RLIMIT_AS, before)
 
     _around_training(around)
-
-
-def small_files() -> None:
-    """No file may become larger than the record of a few trials."""
-    resource.setrlimit(resource.RLIMIT_FSIZE, (170_000, resource.RLIM_INFINITY))
 
 
 def impatient() -> None:

@@ -24,7 +24,8 @@ SETTINGS = [
 ]
 
 _FORKS = multiprocessing.get_context("forkserver")
-_FORKS.set_forkserver_preload(["forked"])
+# A process also imports what the tests were started with.
+_FORKS.set_forkserver_preload(["pytest", "forked"])
 
 
 def start_server() -> None:

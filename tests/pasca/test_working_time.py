@@ -36,3 +36,9 @@ def test_trials_at_the_same_time_count_once() -> None:
 
 def test_a_running_trial_and_one_without_times_have_none() -> None:
     assert working_seconds(history(0.0, 0.0), {0: (100.0, None)}) == {}
+
+
+def test_a_clock_that_was_put_back_takes_no_time_away() -> None:
+    trials = [Trial(0, "d", seconds=4.0), Trial(1, "e", seconds=2.0)]
+    found = working_seconds(History(trials), {0: (5000.0, 1404.0), 1: (1404.0, 1406.0)})
+    assert found == {0: 6.0, 1: 2.0}
