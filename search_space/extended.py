@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from search_space.architecture import Architecture
 from search_space.errors import DesignError, SpaceError
@@ -67,6 +68,7 @@ _DIMENSIONS: dict[str, _Dimension] = {
     "learning_rate": _Dimension("ordinal", (0.003, 0.01, 0.03, 0.1), 0.03),
     "weight_decay": _Dimension("ordinal", (0.0, 5e-5, 5e-4, 5e-3), 5e-4),
     "label_steps": _Dimension("ordinal", (0, 1, 2, 3), 0),
+    "adjacency": _Dimension("categorical", ("none", "rows"), "none"),
     "normalise": _Dimension("categorical", NORMALISATIONS, "row"),
     "k_post": _Dimension("ordinal", (0, *_STEPS), 2),
     "post_kind": _Dimension("categorical", POST_KINDS, "augmented", ("k_post", _STEPS)),
@@ -84,6 +86,7 @@ _GROUPS = (
     ("learning_rate",),
     ("weight_decay",),
     ("label_steps",),
+    ("adjacency",),
     ("normalise",),
     ("k_post", "post_kind", "post_alpha", "post_step", "post_share", "post_exponent", "post_loops"),
 )
@@ -243,7 +246,7 @@ class ExtendedSpace:
                 raise SpaceError(f"{design} spells out {name}={value}, which the recipe says anyway; leave it out")
             if name not in ("hidden_width", "dropout") or design.k_trans > 1:
                 found[name] = self._recipe[name] if value is None else value
-        found["label_steps"] = design.label_steps or 0
+        found |= {"label_steps": design.label_steps or 0, "adjacency": design.adjacency or "none"}
         if design.k_trans > 1:
             found["norm"] = design.norm or "none"
         if design.k_trans > 2:
@@ -270,20 +273,28 @@ class ExtendedSpace:
             norm=chosen["norm"],
             residual=chosen["residual"],
             label_steps=chosen["label_steps"],
+            adjacency=chosen["adjacency"],
         )
 
     def settle(self, codes: Codes) -> Codes:
         """Codes (n, d) in which what has no effect is -1, and what has one and is -1 takes its usual value."""
         settled = codes.copy()
-        for row in settled:
-            known: dict[str, int] = {}
-            for j, name in enumerate(NAMES):
-                if not self._active(name, known):
-                    row[j] = -1
-                elif row[j] < 0:
-                    row[j] = self._usual(name)
-                known[name] = int(row[j])
+        for j, name in enumerate(NAMES):
+            column = settled[:, j]
+            column[column < 0] = self._usual(name)
+            if (needs := _DIMENSIONS[name].needs) is not None:
+                parent = settled[:, self._columns[needs[0]]]
+                column[(parent < 0) | ~self._allowed[name][parent]] = -1
         return settled
+
+    @cached_property
+    def _allowed(self) -> dict[str, NDArray[np.bool_]]:
+        """For each choice that needs another: with which of the other's values it is active."""
+        return {
+            name: np.array([value in one.needs[1] for value in self._values[one.needs[0]]])
+            for name, one in _DIMENSIONS.items()
+            if one.needs is not None
+        }
 
     def _usual(self, name: str) -> int:
         values = self._values[name]
@@ -315,31 +326,31 @@ class ExtendedSpace:
             SpaceError: the design is not in the space.
         """
         row = self.encode([design])[0]
-        rows = []
+        changed = []
         for j, choice in enumerate(self.choices):
-            if row[j] < 0:
-                continue
             near = range(len(choice.values)) if choice.kind == "categorical" else (int(row[j]) - 1, int(row[j]) + 1)
-            for at in near:
+            for at in near if row[j] >= 0 else ():
                 if at != row[j] and 0 <= at < len(choice.values):
-                    rows += self._with(row, j, at)
-        found = dict.fromkeys(self.decode(np.stack(rows))) if rows else {}
+                    changed.append(row.copy())
+                    changed[-1][j] = at
+        if not changed:
+            return []
+        settled = self.settle(np.stack(changed))
+        rows = np.concatenate([self._switched_on(row, one) for one in settled])
+        found = dict.fromkeys(self.decode(self.settle(rows)))
         found.pop(design, None)
         return list(found)
 
-    def _with(self, row: Codes, j: int, at: int) -> list[Codes]:
-        """Rows with one choice changed; several where that switches on kinds of operators."""
-        changed = row.copy()
-        changed[j] = at
-        settled = self.settle(changed[None])[0]
+    def _switched_on(self, row: Codes, changed: Codes) -> Codes:
+        """A changed row, or one for each operator and join where the change has switched these on; (n, d)."""
         columns = [self._columns[name] for name in ("pre_kind", "message", "post_kind")]
-        switched = [column for column in columns if row[column] < 0 <= settled[column]]
-        found = []
-        for codes in itertools.product(*(range(len(self.choices[column].values)) for column in switched)):
-            one = settled.copy()
-            one[switched] = codes
-            found.append(self.settle(one[None])[0])
-        return found
+        switched = [column for column in columns if row[column] < 0 <= changed[column]]
+        if not switched:
+            return changed[None]
+        every = list(itertools.product(*(range(len(self.choices[column].values)) for column in switched)))
+        rows = np.repeat(changed[None], len(every), axis=0)
+        rows[:, switched] = every
+        return rows
 
     def starting_designs(self) -> list[Architecture]:
         """The classics that lie in this space."""

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.evaluation.costs import Sizes, cost_of, stages
 from engines.evaluation.timing import StageTimer, StageTimes
 from engines.objectives import Bound, Floats
 from search_space.architecture import Architecture
-from search_space.errors import SpaceError
 from search_space.extended import ExtendedSpace
 from search_space.space import SearchSpace
 
@@ -132,14 +132,14 @@ def covering(space: ExtendedSpace) -> list[Architecture]:
     """
     values = {choice.name: choice.values for choice in space.choices}
     ends = {name: (values[name][0], values[name][-1]) for name in ("pre_loops", "post_loops")}
-    found: list[Architecture] = []
+    columns = {choice.name: j for j, choice in enumerate(space.choices)}
+    rows: list[NDArray[np.int16]] = []
 
     def add(**chosen: object) -> None:
-        row = np.full((1, len(space.choices)), -1, np.int16)
-        for j, choice in enumerate(space.choices):
-            if choice.name in chosen:
-                row[0, j] = choice.values.index(chosen[choice.name])
-        found.extend(space.decode(space.settle(row)))
+        row = np.full(len(columns), -1, np.int16)
+        for name, value in chosen.items():
+            row[columns[name]] = values[name].index(value)
+        rows.append(row)
 
     for k_pre, kind, loops, message in itertools.product(
         values["k_pre"], values["pre_kind"], ends["pre_loops"], values["message"]
@@ -150,17 +150,15 @@ def covering(space: ExtendedSpace) -> list[Architecture]:
         (values["k_trans"][0], values["k_trans"][-1]), values["hidden_width"], values["norm"], values["residual"]
     ):
         add(k_trans=k_trans, hidden_width=hidden, norm=norm, residual=residual)
-    for k_trans, hidden, labels in itertools.product(
-        values["k_trans"][:2], values["hidden_width"], values["label_steps"][-1:]
+    for k_trans, hidden, labels, adjacency in itertools.product(
+        values["k_trans"][:2], values["hidden_width"], values["label_steps"][-1:], values["adjacency"]
     ):
-        add(k_trans=k_trans, hidden_width=hidden, label_steps=labels)
+        add(k_trans=k_trans, hidden_width=hidden, label_steps=labels, adjacency=adjacency)
     for normalise in values["normalise"]:
         add(normalise=normalise)
     for k_post, kind, loops in itertools.product(values["k_post"][-1:], values["post_kind"], ends["post_loops"]):
         add(k_post=k_post, post_kind=kind, post_loops=loops)
-    if not found:
-        raise SpaceError("the space has no designs")
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(space.decode(np.unique(space.settle(np.stack(rows)), axis=0))))
 
 
 def paper_designs(space: ExtendedSpace) -> list[Architecture]:

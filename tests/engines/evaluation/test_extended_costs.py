@@ -17,7 +17,7 @@ NOBODY = np.asarray([], dtype=np.int64)
 SPACE = ExtendedSpace(
     Recipe().as_mapping(),
     {
-        "k_pre": [0, 1, 3, 6, 8, 10],
+        "k_pre": [0, 1, 2, 3, 6, 8, 9, 10],
         "message": ["none", "concat", "sum", "jk"],
         "k_trans": [1, 2, 5],
         "hidden_width": [32, 128],
