@@ -23,7 +23,7 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 def map_array(path: Path) -> NDArray[Any]:
     """The array in a file; what is written to it stays with this process."""
-    mapped: NDArray[Any] = np.load(path, mmap_mode="c")
+    mapped: NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
     return mapped
 
 
