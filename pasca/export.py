@@ -163,13 +163,18 @@ def _check_exportable(design: Architecture) -> None:
     """Refuse a design that no model folder can express.
 
     Raises:
-        DesignError: it corrects and smooths, or reuses labels.
+        DesignError: it corrects and smooths, reuses labels, or takes adjacency rows.
     """
     does = None
     if design.post_aggregator is not None and AggregatorName.parse(design.post_aggregator).kind == "cs":
         does = "corrects and smooths with"
     elif design.label_steps is not None:
         does = "takes as inputs"
+    if design.adjacency is not None:
+        raise DesignError(
+            f"{design} has a weight for each node of the graph it was trained on and can classify no other; export a "
+            "design without adjacency rows"
+        )
     if does is not None:
         raise DesignError(
             f"{design} {does} the labels of the training nodes, which a model does not hold; export a design without"

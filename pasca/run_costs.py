@@ -27,6 +27,7 @@ _GROUPS = {
     "plain-layer": "transform",
     "norm-layer": "transform",
     "label-layer": "transform",
+    "adjacency-layer": "transform",
     "last-layer": "transform",
 }
 STAGE_GROUPS = (*dict.fromkeys(group for group in _GROUPS.values() if group != _BACK), _BACK)

@@ -116,6 +116,7 @@ _EXTRAS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "norm": ("norm", _one_of("none", "layer", usual="none")),
     "residual": ("residual", _one_of("on", "off", usual="on")),
     "label_steps": ("labels", _steps),
+    "adjacency": ("adjacency", _one_of("none", "rows", usual="none")),
 }
 """Attributes that differ from the training recipe: their key in the text form, and what reads a value or its text."""
 
@@ -144,6 +145,7 @@ class Architecture:
         norm: `layer` for a normalisation layer before each ReLU; None without.
         residual: `off` where hidden layers have none; None where those of equal width have one.
         label_steps: steps that the labels of training nodes take before they become inputs, too; None without.
+        adjacency: `rows` where the rows of the adjacency are inputs, too; None without.
     Raises:
         DesignError: a name is unknown, a number is out of range, or an active stage misses its choice.
     """
@@ -163,6 +165,7 @@ class Architecture:
     norm: str | None = None
     residual: str | None = None
     label_steps: int | None = None
+    adjacency: str | None = None
 
     def __post_init__(self) -> None:
         for field, least in (("k_pre", 0), ("k_trans", 1), ("k_post", 0)):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from search_space.adjacency_layer import AdjacencyLayer
 from search_space.architecture import Architecture
 from search_space.graph_operators import GraphOperator, channels
 from search_space.message_operators import message_operator
@@ -18,6 +19,7 @@ class Network(nn.Module):
 
     Args:
         num_features: columns of a hop, see `hop_width`.
+        num_nodes: N, for a design that takes adjacency rows.
     Attributes:
         join: the message aggregator, or None for a design without pre-processing.
         transform: the MLP.
@@ -30,6 +32,7 @@ class Network(nn.Module):
         num_classes: int,
         hidden_width: int,
         generators: Sequence[torch.Generator],
+        num_nodes: int | None = None,
     ) -> None:
         super().__init__()
         self.join = message_operator(design.message, design.k_pre, num_features, generators) if design.message else None
@@ -45,8 +48,12 @@ class Network(nn.Module):
         )
         # last, so that the other weights start as they would without it
         self.label_weight: nn.Parameter | None = None
+        self.adjacency: AdjacencyLayer | None = None
+        first = num_classes if design.k_trans == 1 else hidden_width
+        if design.adjacency is not None:
+            assert num_nodes is not None, "adjacency rows have a weight for each node"
+            self.adjacency = AdjacencyLayer(num_nodes, first, generators)
         if design.label_steps is not None:
-            first = num_classes if design.k_trans == 1 else hidden_width
             self.label_weight = nn.Parameter(glorot(num_classes, first, generators))
 
     def prepare(self, hops: torch.Tensor) -> torch.Tensor:
@@ -70,17 +77,23 @@ class Network(nn.Module):
         input_dropout: InputDropout | None = None,
         hidden_dropout: Dropout | None = None,
         label_inputs: torch.Tensor | None = None,
+        adjacency_rows: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Class scores (S, n, C) before the softmax; dropouts are given while training only.
 
         Args:
             label_inputs: (n, C) or (S, n, C), for a design that reuses labels.
+            adjacency_rows: sparse (n, N), for a design that takes them.
         """
         x = self.join(prepared) if self.join is not None and self.join.learns else prepared
         added = None
         if self.label_weight is not None:
             assert label_inputs is not None, "a design that reuses labels needs them"
             added = repeat_product(label_inputs, self.label_weight)
+        if self.adjacency is not None:
+            assert adjacency_rows is not None, "a design that takes adjacency rows needs them"
+            of_rows = self.adjacency(adjacency_rows)
+            added = of_rows if added is None else added + of_rows
         scores: torch.Tensor = self.transform(x, input_dropout, hidden_dropout, added)
         return scores
 

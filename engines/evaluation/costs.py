@@ -111,6 +111,9 @@ def front_plan(design: Architecture, sizes: Sizes) -> Plan:
         first = sizes.num_classes if design.k_trans == 1 else hidden_width(design, sizes)
         plan.append((f"hop/augmented/{sizes.num_classes}", float(design.label_steps)))
         plan.append((f"label-layer/{first}", blocks))
+    if design.adjacency is not None:
+        first = sizes.num_classes if design.k_trans == 1 else hidden_width(design, sizes)
+        plan.append((f"adjacency-layer/{first}", blocks))
     if design.k_trans == 1:
         plan.append((f"only-layer/{width}", blocks))
         return plan
@@ -153,7 +156,8 @@ def parameters(design: Architecture, sizes: Sizes) -> int:
     norms = 0 if design.norm is None else 2 * H * (design.k_trans - 1)
     widths = [width, *[H] * (design.k_trans - 1), sizes.num_classes]
     labels = sizes.num_classes * widths[1] if design.label_steps is not None else 0
-    return join + norms + labels + sum(a * b + b for a, b in itertools.pairwise(widths))
+    rows = sizes.num_nodes * widths[1] if design.adjacency is not None else 0
+    return join + norms + labels + rows + sum(a * b + b for a, b in itertools.pairwise(widths))
 
 
 def _join_parameters(design: Architecture, width: int) -> int:
@@ -187,7 +191,8 @@ def front_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -
     if design.label_steps is not None:
         C = sizes.num_classes
         labels = entries["augmented"] * C * design.label_steps + N * C * widths[1]
-    return hops + join + norms + labels + N * sum(a * b for a, b in itertools.pairwise(widths))
+    rows = sizes.adjacency_entries * widths[1] if design.adjacency is not None else 0
+    return hops + join + norms + labels + rows + N * sum(a * b for a, b in itertools.pairwise(widths))
 
 
 def back_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> int:

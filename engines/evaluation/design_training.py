@@ -19,14 +19,21 @@ from engines.evaluation.costs import Sizes
 from engines.evaluation.feeding import BatchFeed, Feed, RowSource, WholeFeed
 from engines.evaluation.hop_cache import HopCache
 from engines.evaluation.hop_files import HopRows
-from engines.evaluation.inference import TrainingLabels, post_process, shown_labels, side_by_side, transform
+from engines.evaluation.inference import (
+    TrainingLabels,
+    adjacency_rows,
+    post_process,
+    shown_labels,
+    side_by_side,
+    transform,
+)
 from engines.evaluation.label_reuse import LabelReuse
 from engines.evaluation.metrics import confusion, score
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.propagation import propagate_step
 from engines.evaluation.recipe import Recipe, recipe_of
 from engines.evaluation.side_by_side import train_side_by_side
-from engines.evaluation.training import Trained, together, train_from
+from engines.evaluation.training import AdjacencyRows, Trained, together, train_from
 from engines.evaluation.training_memory import plan_training
 from engines.graph import Nodes, Split
 from search_space.architecture import Architecture
@@ -91,6 +98,7 @@ class DesignTrainer:
         device: where networks train.
         clock: monotonic seconds.
         other_features: gives, by name, another normalisation than the recipe's and its hops; None where there is none.
+        adjacency: (N, N), for designs that take its rows.
     """
 
     def __init__(
@@ -100,9 +108,10 @@ class DesignTrainer:
         device: torch.device,
         clock: Callable[[], float] = time.perf_counter,
         other_features: Callable[[str], tuple[Normaliser, HopCache]] | None = None,
+        adjacency: sparse.csr_array | None = None,
     ) -> None:
         self.task, self.hops, self._device, self._clock = task, hops, device, clock
-        self._other_features = other_features
+        self._other_features, self._adjacency = other_features, adjacency
         self._making = threading.Lock()
 
     def train(self, design: Architecture, seeds: Sequence[int]) -> TrainedDesign:
@@ -157,12 +166,17 @@ class DesignTrainer:
             shown = shown_labels(
                 design.label_steps, self.task.known, self._matrix("augmented"), self.task.sizes.num_classes
             )
+        rows = self._adjacency_of(design)
         if design.post_aggregator is None:
-            return transform(trained.network, hops, nodes, shown=shown)
+            return transform(trained.network, hops, nodes, shown=shown, adjacency=rows)
         operator = graph_operator(design.post_aggregator)
         matrix = self._matrix(operator.matrix_key)
         spread = post_process(
-            transform(trained.network, hops, shown=shown), matrix, operator, design.k_post, self.task.known
+            transform(trained.network, hops, shown=shown, adjacency=rows),
+            matrix,
+            operator,
+            design.k_post,
+            self.task.known,
         )
         return spread if nodes is None else spread[:, nodes]
 
@@ -198,16 +212,26 @@ class DesignTrainer:
                 found.append([hops.reader(operator.matrix_key, operator.restart, k) for k in required_hops(design)])
         return side_by_side(found)
 
-    def _label_reuse(self, design: Architecture, batch_rows: int | None) -> LabelReuse | None:
-        """What a design that reuses labels needs to train.
+    def _adjacency_of(self, design: Architecture) -> sparse.csr_array | None:
+        """The adjacency, for a design that takes its rows."""
+        if design.adjacency is None:
+            return None
+        if self._adjacency is None:
+            raise TrialFailure(f"{design} takes adjacency rows, and there is no adjacency here")
+        return self._adjacency
 
-        Raises:
-            TrialFailure: its rows come in batches, but which labels are shown is drawn for all of them at once.
-        """
+    def _adjacency_rows(self, design: Architecture) -> AdjacencyRows | None:
+        adjacency, split = self._adjacency_of(design), self.task.split
+        if adjacency is None:
+            return None
+        return AdjacencyRows(
+            *(adjacency_rows(adjacency, nodes, self._device) for nodes in (split.train, split.validation))
+        )
+
+    def _label_reuse(self, design: Architecture) -> LabelReuse | None:
+        """What a design that reuses labels needs to train."""
         if design.label_steps is None:
             return None
-        if batch_rows is not None:
-            raise TrialFailure(f"{design} reuses labels and needs all training rows at once; raise --memory")
         task, matrix = self.task, self._matrix("augmented")
         return LabelReuse(
             task.sizes.num_nodes,
@@ -230,7 +254,9 @@ class DesignTrainer:
         train, validation = (
             RowSource(hops, nodes, torch.from_numpy(task.labels[nodes])) for nodes in (split.train, split.validation)
         )
-        reuse = self._label_reuse(design, plan.batch_rows)
+        if plan.batch_rows is not None and (design.label_steps is not None or design.adjacency is not None):
+            raise TrialFailure(f"{design} has further inputs and needs all training rows at once; raise --memory")
+        reuse, near = self._label_reuse(design), self._adjacency_rows(design)
         feed: Feed
         if plan.batch_rows is None:
             feed = WholeFeed(train.all(), validation.all(), self._device)
@@ -238,7 +264,7 @@ class DesignTrainer:
             feed = BatchFeed(train, validation, plan.batch_rows, self._device)
 
         def train_group(group: Sequence[int]) -> Trained:
-            return train_from(feed, design, task.recipe, task.sizes.num_classes, group, self._device, reuse)
+            return train_from(feed, design, task.recipe, task.sizes.num_classes, group, self._device, reuse, near)
 
         parts: list[Trained]
         if plan.batch_rows is None and plan.repeats_together >= len(seeds) and self._device.type == "cpu":
@@ -247,7 +273,7 @@ class DesignTrainer:
         else:
             parts = [train_group(group) for group in _groups(seeds, plan.repeats_together)]
         hidden_width = recipe_of(design, task.recipe).hidden_width
-        whole = together(parts, design, feed.num_features, hidden_width, task.sizes.num_classes)
+        whole = together(parts, design, feed.num_features, hidden_width, task.sizes.num_classes, task.sizes.num_nodes)
         return whole, {} if plan.batch_rows is None else {"batch_rows": plan.batch_rows}
 
 

@@ -256,9 +256,9 @@ def _check_design(design: Architecture) -> None:
         TrialFailure: the design propagates by another matrix than the paper's, corrects and smooths, reuses labels,
             or normalises features other than the recipe.
     """
-    if design.label_steps is not None or design.normalise is not None:
+    if design.label_steps is not None or design.adjacency is not None or design.normalise is not None:
         raise TrialFailure(
-            f"a group of ranks has no reuse of labels and normalises features as the recipe says; evaluate {design} "
+            f"a group of ranks has no further inputs and normalises features as the recipe says; evaluate {design} "
             "with one rank an evaluator"
         )
     for aggregator in (design.pre_aggregator, design.post_aggregator):

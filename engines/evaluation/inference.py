@@ -75,7 +75,8 @@ def classify(
         if low.matrix_key not in matrices:
             matrices[low.matrix_key] = low.matrix(adjacency)
         shown = shown_labels(design.label_steps, known, matrices[low.matrix_key], network.transform.num_classes)
-    probabilities = transform(network, hops, shown=shown)
+    rows = adjacency if design.adjacency is not None else None
+    probabilities = transform(network, hops, shown=shown, adjacency=rows)
     if design.post_aggregator is None:
         return probabilities
     del hops
@@ -92,6 +93,16 @@ def shown_labels(steps: int, known: TrainingLabels, matrix: sparse.csr_array, nu
     )
 
 
+def adjacency_rows(
+    adjacency: sparse.csr_array, rows: NDArray[np.int64] | slice, device: torch.device | None = None
+) -> torch.Tensor:
+    """Rows of the adjacency as a sparse tensor, (n, N)."""
+    found = sparse.csr_array(adjacency[rows]).tocoo()
+    places = torch.from_numpy(np.stack((found.row, found.col)).astype(np.int64))
+    made = torch.sparse_coo_tensor(places, torch.from_numpy(found.data), found.shape, check_invariants=False)
+    return made.coalesce().to(device)
+
+
 def side_by_side(of_channels: Sequence[Sequence[HopRows]]) -> list[HopRows]:
     """Hops of one channel as they are, or of several with the columns of the same hop next to each other."""
     if len(of_channels) == 1:
@@ -105,6 +116,7 @@ def transform(
     rows: NDArray[np.int64] | None = None,
     *,
     shown: NDArray[np.float32] | None = None,
+    adjacency: sparse.csr_array | None = None,
 ) -> NDArray[np.float32]:
     """Join and transform rows block by block.
 
@@ -112,6 +124,7 @@ def transform(
         hops: those that the design joins, each (N, F).
         rows: which nodes, in this order; all of them when None.
         shown: (N, C) further inputs of a design that reuses labels.
+        adjacency: (N, N), for a design that takes its rows.
     Returns:
         Softmax probabilities, (S, n, C) with n rows.
     """
@@ -123,7 +136,9 @@ def transform(
             last = min(first + BLOCK_ROWS, n)
             block = slice(first, last) if rows is None else rows[first:last]
             labels = None if shown is None else torch.from_numpy(shown[block]).to(device)
-            scores = network(network.prepare(stack_rows(hops, block).to(device)), label_inputs=labels)
+            near = None if adjacency is None else adjacency_rows(adjacency, block, device)
+            hop_rows = network.prepare(stack_rows(hops, block).to(device))
+            scores = network(hop_rows, label_inputs=labels, adjacency_rows=near)
             if probabilities is None:
                 S, _, C = scores.shape
                 probabilities = np.empty((S, n, C), np.float32)

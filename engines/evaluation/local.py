@@ -127,7 +127,7 @@ class LocalEvaluator:
             training_bytes // 2 // trainings_at_once,
         )
         self._others: dict[str, tuple[Normaliser, HopCache, Section | None]] = {}
-        self._trainer = DesignTrainer(self.task, self.hops, self.device, clock, self._other_features)
+        self._trainer = DesignTrainer(self.task, self.hops, self.device, clock, self._other_features, graph.adjacency)
         key = stage_key(graph, recipe.hidden_width, recipe.normalise, self.threads)
         self._shared = threading.RLock()
         self._timer = StageTimer(graph, recipe.hidden_width, recipe.normalise, stage_times or StageTimes(key), clock)

@@ -22,7 +22,7 @@ from scipy import sparse
 from torch.nn.functional import layer_norm
 
 from engines.evaluation.costs import Sizes, stages
-from engines.evaluation.inference import BLOCK_ROWS, side_by_side, stack_rows
+from engines.evaluation.inference import BLOCK_ROWS, adjacency_rows, side_by_side, stack_rows
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.propagation import propagate_step
 from engines.graph import Graph
@@ -190,6 +190,10 @@ class StageTimer:
         if kind == "label-layer":
             shown, weight, sums = self._random(B, C), self._random(C, int(details[0])), self._random(B, int(details[0]))
             return _inference(lambda: shown @ weight + sums)
+        if kind == "adjacency-layer":
+            weights = self._random(self._graph.num_nodes, int(details[0]))
+            block, adjacency = slice(0, B), self._graph.adjacency
+            return _inference(lambda: torch.sparse.mm(adjacency_rows(adjacency, block), weights))
         if kind == "norm-layer":
             return _norm(self._random(B, H), self._random(H))
         if kind == "first-layer":

@@ -43,6 +43,18 @@ class Trained:
     curve: list[tuple[int, float, float]]
 
 
+@dataclass(frozen=True, eq=False)
+class AdjacencyRows:
+    """Rows of the adjacency for a design that takes them, on the device of the weights.
+
+    Attributes:
+        train, validation: sparse (n, N) of the training rows and of the validation rows.
+    """
+
+    train: torch.Tensor
+    validation: torch.Tensor
+
+
 def seed_generators(seeds: Sequence[int], device: torch.device) -> list[torch.Generator]:
     """One generator per repeat, seeded by the repeat's seed alone."""
     return [torch.Generator(device=device).manual_seed(seed) for seed in seeds]
@@ -69,6 +81,7 @@ def train_from(
     seeds: Sequence[int],
     device: torch.device,
     labels_shown: LabelReuse | None = None,
+    adjacency: AdjacencyRows | None = None,
 ) -> Trained:
     """Train one design once per seed, by the recipe with what the design says otherwise.
 
@@ -79,12 +92,18 @@ def train_from(
 
     Args:
         labels_shown: for a design that reuses labels, whose training rows come all at once.
+        adjacency: for a design that takes adjacency rows; as before.
     Raises:
         TrialFailure: the loss is not finite.
     """
     recipe = recipe_of(design, recipe)
     network = Network(
-        design, feed.num_features, num_classes, recipe.hidden_width, seed_generators(seeds, torch.device("cpu"))
+        design,
+        feed.num_features,
+        num_classes,
+        recipe.hidden_width,
+        seed_generators(seeds, torch.device("cpu")),
+        None if adjacency is None else adjacency.train.shape[1],
     ).to(device)
     mask_generators = seed_generators(seeds, device)
     input_dropout = RepeatDropout(recipe.input_dropout, mask_generators)
@@ -101,14 +120,15 @@ def train_from(
             for inputs, labels in rows.batches(epoch):
                 optimiser.zero_grad(set_to_none=True)
                 shown, counted = (None, None) if labels_shown is None else labels_shown.draw(label_generators)
-                outputs = network(inputs, input_dropout, hidden_dropout, _on(shown, device))
+                near = None if adjacency is None else adjacency.train
+                outputs = network(inputs, input_dropout, hidden_dropout, _on(shown, device), near)
                 losses = _losses(outputs, labels, weights, _on(counted, device))
                 losses.sum().backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
                 steps.append((losses.detach().mean(), labels.numel()))
             if epoch % recipe.evaluate_every and epoch < recipe.max_epochs:
                 continue
-            outputs = _validation_outputs(network, rows, labels_shown)
+            outputs = _validation_outputs(network, rows, labels_shown, adjacency)
             validation_losses = _losses(outputs, feed.validation_labels, weights).double().cpu().numpy()
             train_loss = sum(float(loss) * (n / feed.labels.numel()) for loss, n in steps)
             if not (np.isfinite(train_loss) and np.isfinite(validation_losses).all()):
@@ -144,7 +164,12 @@ def _keep_repeats(network: Network, optimiser: torch.optim.Optimizer, kept: Sequ
 
 
 def together(
-    parts: Sequence[Trained], design: Architecture, num_features: int, hidden_width: int, num_classes: int
+    parts: Sequence[Trained],
+    design: Architecture,
+    num_features: int,
+    hidden_width: int,
+    num_classes: int,
+    num_nodes: int | None = None,
 ) -> Trained:
     """One result from groups of repeats of the same design that were trained one group after the other.
 
@@ -155,7 +180,12 @@ def together(
     sizes = [part.best_epochs.size for part in parts]
     # starting weights are drawn and then replaced
     network = Network(
-        design, num_features, num_classes, hidden_width, seed_generators(range(sum(sizes)), torch.device("cpu"))
+        design,
+        num_features,
+        num_classes,
+        hidden_width,
+        seed_generators(range(sum(sizes)), torch.device("cpu")),
+        num_nodes,
     ).to(next(parts[0].network.parameters()).device)
     with torch.no_grad():
         for whole, *pieces in zip(network.parameters(), *(part.network.parameters() for part in parts), strict=True):
@@ -184,12 +214,16 @@ def _on(tensor: torch.Tensor | None, device: torch.device) -> torch.Tensor | Non
     return None if tensor is None else tensor.to(device)
 
 
-def _validation_outputs(network: Network, rows: OpenFeed, labels_shown: LabelReuse | None) -> torch.Tensor:
+def _validation_outputs(
+    network: Network, rows: OpenFeed, labels_shown: LabelReuse | None, adjacency: AdjacencyRows | None
+) -> torch.Tensor:
     """(S, n, C) of all validation rows."""
     with torch.no_grad():
-        if labels_shown is not None:
+        if labels_shown is not None or adjacency is not None:
             (inputs,) = rows.validation()
-            outputs: torch.Tensor = network(inputs, None, None, labels_shown.validation.to(inputs.device))
+            shown = None if labels_shown is None else labels_shown.validation.to(inputs.device)
+            near = None if adjacency is None else adjacency.validation
+            outputs: torch.Tensor = network(inputs, None, None, shown, near)
             return outputs
         pieces = [network(inputs) for inputs in rows.validation()]
     return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)

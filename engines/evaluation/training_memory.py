@@ -74,6 +74,10 @@ def plan_training(
     row = _RowBytes.of(design, sizes)
     shared = (num_train + num_validation) * row.read
     each = max(num_train * row.step, num_validation * row.look)
+    if design.adjacency is not None:
+        # a weight for each node with its gradient, two moments and the best so far, and a copy of weight and gradient
+        first = sizes.num_classes if design.k_trans == 1 else hidden_width(design, sizes)
+        each += 7 * FLOAT_BYTES * sizes.num_nodes * first
     if shared + each <= budget:
         return TrainingPlan(None, min(num_repeats, (budget - shared) // max(each, 1)))
     # two batches are held, one in use and one being read, and a copy while that one is shuffled

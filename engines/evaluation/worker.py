@@ -119,7 +119,13 @@ def _trainer(setup: Setup) -> Any:
         return others[kind]
 
     has_raw = (setup.folder / RAW_FEATURES).exists()
-    return DesignTrainer(setup.task, hops, torch.device("cpu"), other_features=other_features if has_raw else None)
+    return DesignTrainer(
+        setup.task,
+        hops,
+        torch.device("cpu"),
+        other_features=other_features if has_raw else None,
+        adjacency=map_csr(setup.folder / ADJACENCY),
+    )
 
 
 def _report(trainer: Any, order: Order) -> Report:

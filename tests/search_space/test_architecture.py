@@ -32,6 +32,7 @@ architectures = st.builds(
     residual=st.sampled_from([None, "on", "off"]),
     normalise=st.sampled_from([None, *NORMALISATIONS]),
     label_steps=st.none() | st.integers(0, 4),
+    adjacency=st.sampled_from([None, "none", "rows"]),
 )
 
 
@@ -74,7 +75,7 @@ def test_what_differs_from_the_recipe_follows_in_one_order() -> None:
     ("text", "canonical"),
     [
         ("-/-/mlp-1/-@hidden=64,dropout=0.2,norm=layer", "-/-/mlp-1/-"),
-        ("-/-/mlp-2/-@residual=off,norm=none,labels=0", "-/-/mlp-2/-"),
+        ("-/-/mlp-2/-@residual=off,norm=none,labels=0,adjacency=none", "-/-/mlp-2/-"),
         ("-/-/mlp-1/-@input_dropout=0.2,residual=off", "-/-/mlp-1/-@input_dropout=0.2"),
     ],
 )

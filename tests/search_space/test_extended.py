@@ -38,6 +38,7 @@ SMALL = {
     "learning_rate": 0.03,
     "weight_decay": [5e-4, 0],
     "label_steps": 0,
+    "adjacency": "none",
     "normalise": "row",
     "k_post": 0,
 }

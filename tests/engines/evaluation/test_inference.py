@@ -31,6 +31,8 @@ DESIGNS = [
     "twochannel_loops0^2/none/mlp-1/-",
     "augmented^1/sum/mlp-1/cs0.8^3",
     "triangle^1/none/mlp-2/ppr0.1^2@labels=2",
+    "augmented^1/jk/mlp-2/-@labels=1,adjacency=rows",
+    "-/-/mlp-1/-@adjacency=rows",
 ]
 
 
@@ -48,7 +50,9 @@ def features() -> np.ndarray:
 
 
 def network_of(design: Architecture) -> Network:
-    return Network(design, hop_width(design, 3), 4, 6, [torch.Generator().manual_seed(seed) for seed in (0, 1)]).eval()
+    return Network(
+        design, hop_width(design, 3), 4, 6, [torch.Generator().manual_seed(seed) for seed in (0, 1)], 5
+    ).eval()
 
 
 def dense_steps(aggregator: str, steps: int, adjacency: sparse.csr_array, X0: np.ndarray) -> list[np.ndarray]:
@@ -71,8 +75,10 @@ def dense(design: Architecture, network: Network, adjacency: sparse.csr_array, X
         start = np.zeros((5, 4))
         start[KNOWN.nodes, KNOWN.classes] = 1.0
         shown = torch.from_numpy(dense_steps("augmented", design.label_steps, adjacency, start)[-1].astype(np.float32))
+    near = torch.from_numpy(adjacency.toarray()).to_sparse_coo() if design.adjacency else None
     with torch.no_grad():
-        probabilities = torch.softmax(network(network.prepare(stacked), label_inputs=shown), dim=2).numpy()
+        probabilities = torch.softmax(network(network.prepare(stacked), label_inputs=shown, adjacency_rows=near), dim=2)
+        probabilities = probabilities.numpy()
     if design.post_aggregator and design.post_aggregator.startswith("cs"):
         operator = graph_operator(design.post_aggregator)
         S = operator.matrix(adjacency).toarray().astype(np.float64)

@@ -117,7 +117,7 @@ def test_labels_of_training_nodes_are_inputs_of_their_neighbours() -> None:
 def test_rows_in_batches_are_refused_by_name() -> None:
     evaluator = LocalEvaluator(graph(), recipe=RECIPE, threads=1)
     evaluator._trainer.task = replace(evaluator.task, training_bytes=1)
-    with pytest.raises(TrialFailure, match="reuses labels and needs all training rows at once"):
+    with pytest.raises(TrialFailure, match="has further inputs and needs all training rows at once"):
         evaluator.train(DESIGN, [1])
 
 
@@ -131,3 +131,14 @@ def test_another_normalisation_is_what_the_recipe_would_have_made_of_it() -> Non
     assert spelled.normaliser.kind == "l2"
     for one, other in zip(spelled.trained.network.parameters(), plain.trained.network.parameters(), strict=True):
         assert torch.equal(one, other)
+
+
+def test_adjacency_rows_tell_nodes_apart_that_have_the_same_features() -> None:
+    made = graph()
+    blind = replace(made, features=np.ones_like(made.features))
+    design = Architecture.parse("-/-/mlp-2/-@adjacency=rows,labels=1")
+    evaluator = LocalEvaluator(blind, recipe=replace(RECIPE, max_epochs=60), threads=1)
+    both, alone = evaluator.train(design, [1, 2]), evaluator.train(design, [2])
+    assert both.val_errors.mean() < 0.45, "two thirds would be chance"
+    for whole, single in zip(both.trained.network.parameters(), alone.trained.network.parameters(), strict=True):
+        torch.testing.assert_close(whole[1], single[0], rtol=1e-3, atol=1e-4)
