@@ -118,6 +118,8 @@ def _trainer(setup: Setup) -> Any:
             others[kind] = normaliser, own
         return others[kind]
 
+    # With the first optimiser torch loads much more of itself; those seconds are no trial's.
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)])
     has_raw = (setup.folder / RAW_FEATURES).exists()
     return DesignTrainer(
         setup.task,
