@@ -49,7 +49,7 @@ class Room:
 FILES = ("open", "io", "pathlib", "shutil", "tempfile", "sqlite3", "glob")
 OUTSIDE = (*FILES, "os", "time", "datetime", "random", "socket", "subprocess", "threading", "multiprocessing")
 COMPUTING = ("numpy", "scipy", "torch", "numba", "llvmlite", "sklearn", "pymetis")
-RECORDS = ("engines.trial", "engines.history", "engines.objectives")
+RECORDS = ("engines.trial", "engines.history", "engines.objectives", "engines.pooling")
 
 ROOMS = (
     Room("search_space/", ("search_space",), OUTSIDE),

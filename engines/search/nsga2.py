@@ -33,7 +33,7 @@ D = TypeVar("D")
 _MOST_CHILDREN = 64
 """Children looked at for a suggestion; when all of them were attempted, a design drawn at random takes their place."""
 
-_INFEASIBLE = -1e100
+INFEASIBLE = -1e100
 """Gain of a design that breaks a bound, times 1 plus how far: below every other, and ranked by how far it is."""
 
 
@@ -116,7 +116,7 @@ class NSGA2Searcher(Generic[D]):
         if number < self._population_size or len(self._told) < 2:
             row = next(row for row in self._initial if free[row])
             return row, {"method": "initial", **({"warm_start": True} if row in self._warm_rows else {})}
-        study.sampler = _sampler(self._population_size, int(rng.integers(2**31)))
+        study.sampler = by_count_sampler(self._population_size, int(rng.integers(2**31)))
         for _ in range(_MOST_CHILDREN):
             row = self._child(study)
             if row >= 0 and free[row]:
@@ -182,11 +182,11 @@ class NSGA2Searcher(Generic[D]):
             if bound.objective.name in names:
                 measured = bound.objective.measured(Y[:, names.index(bound.objective.name)])
                 beyond += np.maximum(measured - bound.at_most, 0.0) / (abs(bound.at_most) or 1.0)
-        ranked: Floats = np.where(beyond[:, None] > 0.0, _INFEASIBLE * (1.0 + beyond[:, None]), Y)
+        ranked: Floats = np.where(beyond[:, None] > 0.0, INFEASIBLE * (1.0 + beyond[:, None]), Y)
         return ranked
 
 
-def _sampler(population_size: int, seed: int) -> Any:
+def by_count_sampler(population_size: int, seed: int) -> Any:
     """Optuna's sampler, with generations counted by complete trials instead of read from marks that asking leaves."""
     from optuna.samplers import NSGAIISampler
     from optuna.trial import TrialState

@@ -11,8 +11,7 @@ import numpy as np
 from engines.history import History
 from engines.objectives import Bound, Floats, Objective
 from engines.search.base import Suggestion
-from engines.search.nsga2 import _INFEASIBLE
-from engines.search.nsga2 import _sampler as by_count_sampler
+from engines.search.nsga2 import INFEASIBLE, by_count_sampler
 from engines.search.observations import observe
 from engines.search.wide import InitialDesigns, KnownCosts, Limits, Pool, next_number, random_design
 from search_space.space import Unlisted
@@ -150,5 +149,5 @@ class WideNSGA2Searcher(Generic[D]):
             if bound.objective.name in names:
                 measured = bound.objective.measured(Y[:, names.index(bound.objective.name)])
                 beyond += np.maximum(measured - bound.at_most, 0.0) / (abs(bound.at_most) or 1.0)
-        ranked: Floats = np.where(beyond[:, None] > 0.0, _INFEASIBLE * (1.0 + beyond[:, None]), Y)
+        ranked: Floats = np.where(beyond[:, None] > 0.0, INFEASIBLE * (1.0 + beyond[:, None]), Y)
         return ranked
