@@ -110,10 +110,10 @@ def test_a_bound_allows_its_own_value() -> None:
 
 def test_an_objective_of_ones_own_is_known_once_registered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engines.objectives.OBJECTIVES", dict(OBJECTIVES))
-    energy = Objective("energy", "J", description="per classification")
-    assert register_objective(register_objective(energy)) is energy
-    assert parse_objectives("val_error,energy")[1] is energy
-    assert parse_bound("energy=2.5J").at_most == parse_bound("energy=2.5").at_most == 2.5
+    battery = Objective("battery", "J", description="per classification")
+    assert register_objective(register_objective(battery)) is battery
+    assert parse_objectives("val_error,battery")[1] is battery
+    assert parse_bound("battery=2.5J").at_most == parse_bound("battery=2.5").at_most == 2.5
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ A command is forked from a server that has loaded the libraries (`forked`); noth
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import time
@@ -81,9 +82,10 @@ class Command:
             time.sleep(0.01)
 
     def signal(self, number: int) -> None:
-        """Send the process a signal."""
+        """Send the process a signal; one that has come to its end meanwhile gets none."""
         assert self.process.pid is not None
-        os.kill(self.process.pid, number)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.process.pid, number)
 
     def code(self) -> int:
         """Wait for the end; the exit code, or minus the signal that killed it."""

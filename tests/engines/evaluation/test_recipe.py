@@ -27,7 +27,7 @@ def test_missing_fields_keep_their_defaults() -> None:
         ("learning_rate", float("nan"), "learning_rate must be a number of at least 0, got nan"),
         ("weight_decay", -1.0, "weight_decay must be a number of at least 0, got -1.0"),
         ("dropout", 1.0, "dropout must be below 1.0, got 1.0"),
-        ("normalise", "max", "unknown normalise 'max'; choose from: row, standard, l2, none"),
+        ("normalise", "max", "unknown normalise 'max'; choose from: row, symmetric, l2, standard, none"),
         ("metric", "auc", "unknown metric 'auc'; choose from: accuracy, macro-f1, roc-auc"),
     ],
 )
