@@ -201,6 +201,7 @@ class MPICommunicator:
     def gather_objects(self, value: Any) -> list[Any]:
         """See Communicator."""
         packed = np.frombuffer(pickle.dumps(value), dtype=np.uint8)
+        # as in receive_object: what is unpacked comes from ranks of this job, never from a file
         return [pickle.loads(part.tobytes()) for part in self.gather(packed)]
 
     def abort(self, cause: str) -> None:

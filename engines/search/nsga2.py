@@ -153,7 +153,7 @@ class NSGA2Searcher(Generic[D]):
         import optuna
 
         observed = observe(history.complete, self._space, self._objectives)
-        values = [tuple(row) for row in self._ranked(observed.Y).tolist()]
+        values = [tuple(row) for row in ranked(self._objectives, self._bounds, observed.Y).tolist()]
         wanted = list(zip(observed.rows.tolist(), values, strict=True))
         if self._study is None or wanted[: len(self._told)] != self._told:
             verbosity = optuna.logging.get_verbosity()
@@ -174,16 +174,17 @@ class NSGA2Searcher(Generic[D]):
         self._told = wanted
         return self._study
 
-    def _ranked(self, Y: Floats) -> Floats:
-        """Gains that NSGA-II ranks: those of designs that break a bound are replaced."""
-        names = [objective.name for objective in self._objectives]
-        beyond = np.zeros(len(Y))
-        for bound in self._bounds:
-            if bound.objective.name in names:
-                measured = bound.objective.measured(Y[:, names.index(bound.objective.name)])
-                beyond += np.maximum(measured - bound.at_most, 0.0) / (abs(bound.at_most) or 1.0)
-        ranked: Floats = np.where(beyond[:, None] > 0.0, INFEASIBLE * (1.0 + beyond[:, None]), Y)
-        return ranked
+
+def ranked(objectives: Sequence[Objective], bounds: Sequence[Bound], Y: Floats) -> Floats:
+    """Gains (n, m) that NSGA-II ranks: those of designs that break a bound are replaced."""
+    names = [objective.name for objective in objectives]
+    beyond = np.zeros(len(Y))
+    for bound in bounds:
+        if bound.objective.name in names:
+            measured = bound.objective.measured(Y[:, names.index(bound.objective.name)])
+            beyond += np.maximum(measured - bound.at_most, 0.0) / (abs(bound.at_most) or 1.0)
+    replaced: Floats = np.where(beyond[:, None] > 0.0, INFEASIBLE * (1.0 + beyond[:, None]), Y)
+    return replaced
 
 
 def by_count_sampler(population_size: int, seed: int) -> Any:

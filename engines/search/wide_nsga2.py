@@ -11,7 +11,7 @@ import numpy as np
 from engines.history import History
 from engines.objectives import Bound, Floats, Objective
 from engines.search.base import Suggestion
-from engines.search.nsga2 import INFEASIBLE, by_count_sampler
+from engines.search.nsga2 import by_count_sampler, ranked
 from engines.search.observations import observe
 from engines.search.wide import InitialDesigns, KnownCosts, Limits, Pool, next_number, random_design
 from search_space.space import Unlisted
@@ -129,7 +129,7 @@ class WideNSGA2Searcher(Generic[D]):
 
         pool = Pool(self._space, (trial.design for trial in history.complete))
         observed = observe(history.complete, pool, self._objectives)
-        values: Floats = self._ranked(observed.Y)
+        values: Floats = ranked(self._objectives, self._bounds, observed.Y)
         verbosity = optuna.logging.get_verbosity()
         optuna.logging.set_verbosity(optuna.logging.ERROR)  # a study without a name says so
         study = optuna.create_study(directions=["maximize"] * len(self._objectives))
@@ -140,14 +140,3 @@ class WideNSGA2Searcher(Generic[D]):
             code = dict(zip((c.name for c in self._space.choices), codes[row].clip(0).tolist(), strict=True))
             study.add_trial(optuna.create_trial(values=gains, params=code, distributions=self._distributions))
         return study
-
-    def _ranked(self, Y: Floats) -> Floats:
-        """Gains that NSGA-II ranks: those of designs that break a bound are replaced."""
-        names = [objective.name for objective in self._objectives]
-        beyond = np.zeros(len(Y))
-        for bound in self._bounds:
-            if bound.objective.name in names:
-                measured = bound.objective.measured(Y[:, names.index(bound.objective.name)])
-                beyond += np.maximum(measured - bound.at_most, 0.0) / (abs(bound.at_most) or 1.0)
-        ranked: Floats = np.where(beyond[:, None] > 0.0, INFEASIBLE * (1.0 + beyond[:, None]), Y)
-        return ranked
