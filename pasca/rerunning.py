@@ -117,7 +117,7 @@ def rerun(
     folder = run_folder(name, out)
     if world().rank == 0:
         _check_data(first, data)
-        beginning = _beginning(first.manifest, folder.absolute().name, len(trials), retrain)
+        beginning = _beginning(first.manifest, folder.absolute().name, _num_evaluations(trials), retrain)
         with occupied(folder):
             if not is_free(folder):
                 raise RunError(f"{folder} is not empty; choose another name or folder for the repetition")
@@ -138,8 +138,12 @@ def rerun(
 
 
 def counted(history: Iterable[Trial[Any]]) -> list[Trial[Any]]:
-    """The trials that count, in order: interrupted ones are as if they had never been, repeats are no suggestions."""
-    return [trial for trial in history if trial.reason != INTERRUPTED and trial.repeats_of is None]
+    """The trials that count, in order, further seeds included: interrupted ones are as if they had never been."""
+    return [trial for trial in history if trial.reason != INTERRUPTED]
+
+
+def _num_evaluations(trials: Iterable[Trial[Any]]) -> int:
+    return sum(trial.repeats_of is None for trial in trials)
 
 
 def repeatable(study: Study) -> list[Trial[Any]]:
@@ -175,7 +179,13 @@ def repeatable(study: Study) -> list[Trial[Any]]:
     unfinished = next((i for i, trial in enumerate(trials) if not trial.finished), len(trials))
     if not unfinished:
         raise RunError(f"run {run} has no finished trial that could be repeated")
-    return trials[:unfinished]
+    done = trials[:unfinished]
+    if config.get("replications") and _num_evaluations(done) != config["evaluations"]:
+        raise RunError(
+            f"run {run} did {_num_evaluations(done)} of {config['evaluations']} evaluations, and its replications "
+            "follow that total; continue it with --resume first"
+        )
+    return done
 
 
 def _check_data(study: Study, given: Any) -> None:

@@ -180,7 +180,7 @@ def _protocol(front: Front) -> list[str]:
     seeds = {row.num_seeds for row in front.rows}
     if not seeds:
         return []
-    count = ", ".join(map(str, sorted(seeds)))
+    count = " or ".join(map(str, sorted(seeds)))
     lines = [f"{_KNEE} the knee of the front"] if any(row.knee for row in front.rows) else []
     bests = (f"{name} {value_text(name, row.values[name])} (id {row.id})" for name, row in front.best.items())
     lines.append(f"best: {', '.join(bests)}")
