@@ -1,7 +1,9 @@
 """The design with the largest EHVI among all that may be suggested, without a variance for each of them.
 
-A cheap upper bound on EHVI (from posterior means and the prior deviation) ranks the designs; exact values are computed
-from the top down, a block at a time, until no bound is left above the best exact value.
+A cheap upper bound on EHVI (from posterior means and upper bounds on deviations) ranks the designs, and blocks of them
+are looked at from the top down until no bound is left above the best exact value. EHVI grows with every deviation, so
+within a block EHVI itself at the upper bounds on deviations is a sharper bound; only the designs that pass it as well
+are given exact deviations, each of which costs a triangular solve.
 """
 
 from __future__ import annotations
@@ -73,8 +75,12 @@ def best_design(predictions: Predictions, rows: NDArray[np.int64], front: Floats
     while left.size:
         if left.size > size:
             left = left[np.argpartition(-bound[left], size)]
-        best = _better(best, _best_of(predictions, np.sort(rows[left[:size]]), boxes))
-        left = left[size:]
+        block, left = np.sort(rows[left[:size]]), left[size:]
+        if best is not None:
+            sharper = log_ehvi(predictions.means[block], predictions.largest[block], *boxes)
+            block = block[sharper > best.log_value - 10.0**-_DIGITS]
+        if block.size:
+            best = _better(best, _best_of(predictions, block, boxes))
         if best is not None:
             left = left[bound[left] > best.log_value - 10.0**-_DIGITS]
         size = min(2 * size, _LARGEST_BLOCK)

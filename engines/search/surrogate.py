@@ -181,7 +181,7 @@ class Posterior:
             chosen.append(pivot)
         few = np.array(chosen, dtype=np.int64)
         factor = self._cholesky(X[few], noise[few])
-        tables = self._space.tables(self._found.parameters, X[few])
+        tables = [(left_part[:, few], right_part[:, few]) for left_part, right_part in self._tables]
         bounds = np.empty(len(self._space))
         for begin in range(0, len(bounds), _CHUNK):
             some = np.arange(begin, min(begin + _CHUNK, len(bounds)))
