@@ -59,6 +59,18 @@ def test_two_processes_share_a_run_and_one_retrains_its_front(search: Any, start
     assert [entry["process"].split()[1] for entry in joined] == [str(second.process.pid)]
 
 
+def test_two_processes_share_the_replications_and_give_no_seed_twice(search: Any, start: Any) -> None:
+    first = search("--evaluations", "8", "--replications", "4", fault="slow")
+    first.until("trial 0 ")
+    second = join(start, fault="slow")
+    assert (first.code(), second.code()) == (0, 0), first.said + second.said
+    study = check_whole(total=8)
+    repeats = [trial for trial in study.history if trial.repeats_of is not None]
+    assert 1 <= len(repeats) <= 4
+    seeds = Counter((str(trial.design), seed) for trial in study.history for seed in trial.seeds)
+    assert set(seeds.values()) == {1}
+
+
 def test_the_others_go_on_when_the_first_is_killed_and_its_design_is_free_again(search: Any, start: Any) -> None:
     first = search("--evaluations", "8", fault="hung_at_third", stage=("training", 3))
     assert first.heard("training")

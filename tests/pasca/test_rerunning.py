@@ -80,6 +80,29 @@ def test_an_interrupted_run_is_repeated_as_far_as_it_came(data: str) -> None:
     assert (found.equal, found.num_trials) == (True, 3)
 
 
+def test_replications_are_repeated_and_compared_seed_by_seed(data: str) -> None:
+    pasca.search(data, **{**SETTINGS, "replications": 3, "retrain": 0})
+    trials = list(Study.open("first").history)
+    repeats = [trial for trial in trials if trial.repeats_of is not None]
+    assert repeats, "the run has no replication that could be compared"
+    found = rerun("first")
+    assert (found.differences, found.num_trials) == ((), len(trials))
+    again = Study.open(found.folder).history
+    assert [(t.repeats_of, t.seeds) for t in again] == [(t.repeats_of, t.seeds) for t in trials]
+
+
+def test_replications_of_a_search_that_did_not_reach_its_total_are_refused(data: str) -> None:
+    class Stop(Silence):
+        def trial(self, trial: Trial[Any], standing: Any) -> None:
+            if trial.number == 3:
+                raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        pasca.search(data, **{**SETTINGS, "replications": 3}, progress=Stop())
+    with pytest.raises(RunError, match=r"^run first did \d of 5 evaluations, and its replications follow that total"):
+        rerun("first")
+
+
 def test_the_first_difference_is_named_and_the_exit_status_is_one(
     data: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
