@@ -206,6 +206,19 @@ def read_toml(path: str | os.PathLike[str], what: str) -> dict[str, Any]:
         raise ConfigError(f"{what} {str(path)!r} is not TOML: {error}") from None
 
 
+def read_space(name: str) -> dict[str, Any]:
+    """Restrictions of a space, from what `--space` gives: the name of a space, or a TOML file.
+
+    Raises:
+        ConfigError: it is neither, or the file is not TOML.
+    """
+    if name in SPACES:
+        return {"base": name}
+    if not Path(name).suffix and not Path(name).exists():
+        raise ConfigError(f"unknown space {name!r}; choose from: {', '.join(SPACES)}, or give a TOML file")
+    return read_toml(name, "the space file")
+
+
 def read_settings(path: str | None, flags: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of a configuration file, overridden by those of the command line; tables name by name.
 

@@ -156,7 +156,7 @@ def search(
 
     The record is kept in a run folder; Ctrl-C loses nothing, and --resume goes on.
     """
-    from pasca.config import SPACES, read_settings, read_toml
+    from pasca.config import read_settings, read_space
 
     flags = given(
         data=data,
@@ -173,7 +173,7 @@ def search(
         out=out,
         resume=resume or None,
         join=join or None,
-        space=None if space is None else {"base": space} if space in SPACES else read_toml(space, "the space file"),
+        space=None if space is None else read_space(space),
         recipe=recipe_fields(recipe, metric),
         searcher=searcher,
         num_initial=num_initial,

@@ -292,6 +292,7 @@ def test_a_graph_is_described_and_converted(capsys: pytest.CaptureFixture[str]) 
         ("search --run tiny --resume --metric macro-f1", "another recipe metric"),
         ("search --run nothing --resume", "there is no run in results/nothing to resume"),
         ("search --config none.toml", "cannot read the configuration file 'none.toml'"),
+        ("search --space wide", "unknown space 'wide'; choose from: paper, extended, or give a TOML file"),
         ("search --space none.toml", "cannot read the space file 'none.toml'"),
         ("search --stage-times nothing --run r", "no run 'nothing'"),
         ("search --storage nonsense --run r", "a storage is a database URL"),
