@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engines.history import History
 from engines.objectives import Objective
@@ -27,7 +28,12 @@ if TYPE_CHECKING:
 LEAST_TRIALS = 8
 """Trials with values below which a surrogate says nothing about six choices."""
 
-_MOST_FITTED = 400
+_MOST_FITTED, _MOST_OBSERVED = 400, 2000
+"""Trials, spread evenly over the run, that hyperparameters are fitted to, and that predictions are made from.
+
+The work grows with the cube of either; effects are averages over the whole space, and more trials hardly move them.
+"""
+
 _LABELS = {
     "k_pre": "steps before training",
     "pre_aggregator": "graph operator before training",
@@ -45,7 +51,7 @@ class Effects:
     Attributes:
         objective: smaller is better.
         exact: whether the values of all designs are known; otherwise they are predicted.
-        num_trials: trials behind the prediction.
+        num_trials: trials behind the prediction; of a long run 2,000 that are spread evenly over it.
         explained: 1 - squared error / variance of predicting each trial from the others; None where exact. At 0 or
             below the surrogate predicts no better than the mean does.
         overall: average over all designs.
@@ -154,9 +160,10 @@ def _predicted(objective: Objective, space: Space[Any], history: History[Any], r
             "continue it with --resume"
         )
     whole = prepare(space)
-    X, y = whole.features[observed.rows], observed.Y[:, 0]
     noise = pooled_variances(observed.variances[:, 0], observed.num_seeds)
-    chosen = np.unique(np.linspace(0, len(y) - 1, min(len(y), _MOST_FITTED)).astype(np.int64))
+    used = _spread(len(observed), _MOST_OBSERVED)
+    X, y, noise = whole.features[observed.rows[used]], observed.Y[used, 0], noise[used]
+    chosen = _spread(len(y), _MOST_FITTED)
     try:
         found = fit(whole.kernel, X[chosen], y[chosen], noise[chosen])
         posterior = Posterior(whole, found, X, y, noise, X[:0])
@@ -173,3 +180,8 @@ def _predicted(objective: Objective, space: Space[Any], history: History[Any], r
         overall=float(losses.mean()),
         dimensions=decompose(space, losses, posterior.contrast),
     )
+
+
+def _spread(count: int, most: int) -> NDArray[np.int64]:
+    """At most so many places out of `count`, spread evenly, the first and the last among them."""
+    return np.unique(np.linspace(0, count - 1, min(count, most)).astype(np.int64))

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from engines.objectives import Floats
 from engines.search.acquisition import log_ehvi, log_ehvi_bound, log_feasible, open_boxes
+from engines.search.warping import Warp
 
 _FIRST_BLOCK = 128
 _LARGEST_BLOCK = 4096
@@ -56,6 +57,12 @@ class Best:
     log_value: float
     mean: Floats
     deviation: Floats
+
+    def unwarped(self, warps: Sequence[Warp]) -> Best:
+        """The same in gains, from a warp for each objective; a deviation is carried over by the slope at the mean."""
+        mean = np.array([float(warp.inverse(self.mean[j])) for j, warp in enumerate(warps)])
+        slopes = np.array([float(warp.slope(mean[j])) for j, warp in enumerate(warps)])
+        return Best(self.row, self.log_value, mean, self.deviation / slopes)
 
 
 def best_design(predictions: Predictions, rows: NDArray[np.int64], front: Floats, reference: Floats) -> Best | None:

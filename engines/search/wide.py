@@ -202,11 +202,6 @@ def random_design(
     return None
 
 
-def next_number(history: History[Any]) -> int:
-    """Number that the next trial gets."""
-    return 1 + max((trial.number for trial in history), default=-1)
-
-
 class WideRandomSearcher(Generic[D]):
     """Proposes designs at random, as the space draws them.
 
@@ -221,7 +216,7 @@ class WideRandomSearcher(Generic[D]):
 
     def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:
         """Propose designs; see `Searcher.ask`."""
-        taken, first = history.attempted(), next_number(history)
+        taken, first = history.attempted(), history.last_number + 1
         found: list[Suggestion[D]] = []
         for number in range(first, first + count):
             rng = np.random.default_rng(np.random.SeedSequence([self._seed, 1, number]))

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from engines.history import History
 from engines.objectives import Bound, Floats, Objective
+from engines.search.aims import Aims
 from engines.search.argmax import Best, Predictions, best_design
 from engines.search.base import Suggestion
-from engines.search.ehvi import fit_size, warp_size
-from engines.search.fitting import FitFailure, Hyperparameters, fit
+from engines.search.fitting import FitFailure
 from engines.search.kernel import Kernel, Term
-from engines.search.noise import pooled_variances
-from engines.search.observations import Observations, initial_trials, observe
+from engines.search.models import Models
+from engines.search.observations import initial_trials, observe
 from engines.search.pareto import non_dominated
 from engines.search.reference import reference_point
 from engines.search.similarity import similarities
 from engines.search.surrogate import Posterior
-from engines.search.warping import Warp, choose_warp
+from engines.search.warping import IDENTITY
 from engines.search.whole_space import WholeSpace
-from engines.search.wide import InitialDesigns, KnownCosts, Limits, Pool, next_number, random_design
+from engines.search.wide import InitialDesigns, KnownCosts, Limits, Pool, random_design
 from engines.trial import Trial
-from search_space.errors import ConfigError, ObjectiveError
+from search_space.errors import ConfigError
 from search_space.space import Unlisted
 
 D = TypeVar("D")
@@ -40,17 +39,6 @@ _USUAL_CHOICES = 6
 """With more choices each of them is expected to matter less."""
 _MOST_FITTED = 200
 """Observations used to fit hyperparameters at most: with many choices a step of the fit is dear."""
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    """What one uncertain objective was fitted to, on its warped scale."""
-
-    warp: Warp
-    found: Hyperparameters
-    y: Floats
-    noise: Floats
-    start: int
 
 
 class WideEHVISearcher(Generic[D]):
@@ -86,32 +74,20 @@ class WideEHVISearcher(Generic[D]):
         bounds: Sequence[Bound] = (),
         warm_start: Sequence[D] = (),
     ) -> None:
-        names = [objective.name for objective in objectives]
         if num_initial < 1:
             raise ConfigError(f"num_initial must be at least 1, got {num_initial}")
-        for bound in bounds:
-            if bound.objective.name not in (*names, *known.names):
-                raise ObjectiveError(
-                    f"a bound needs an objective that is searched or known, got {bound.objective.name!r}; "
-                    f"choose from: {', '.join(dict.fromkeys((*names, *known.names)))}"
-                )
+        self._aims = Aims(objectives, known.names, bounds)
         space.encode(list(warm_start))
-        self._space, self._objectives, self._bounds, self._known = space, tuple(objectives), tuple(bounds), known
+        self._space, self._known = space, known
         self._seed, self._num_initial, self._warm_start = seed, num_initial, tuple(warm_start)
         self._limits = Limits(known, bounds)
-        self._uncertain = np.array([name not in known.names for name in names])
-        self._at_least = np.full(len(names), -np.inf)
-        for bound in bounds:
-            if bound.objective.name in names:
-                j = names.index(bound.objective.name)
-                self._at_least[j] = max(self._at_least[j], float(bound.objective.gains(np.float64(bound.at_most))))  # type: ignore[arg-type]
         share = min(1.0, _USUAL_CHOICES / len(space.choices))
         self._kernel = Kernel((Term(tuple(similarities(space.choices, share))),))
-        self._extents = {name: pair for name, pair in known.extents(bounds).items() if name in names}
+        self._models = Models(self._kernel, _MOST_FITTED)
+        searched = {objective.name for objective in objectives}
+        self._extents = {name: pair for name, pair in known.extents(bounds).items() if name in searched}
         self._initial = InitialDesigns(space, seed, warm_start)
         self._reference: Floats | None = None
-        self._warps: dict[bytes, Warp] = {}
-        self._fits: dict[bytes, Hyperparameters] = {}
         self._near: dict[D, list[D]] = {}
 
     def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:
@@ -122,7 +98,7 @@ class WideEHVISearcher(Generic[D]):
             if suggestion is None:
                 break
             found.append(suggestion)
-            history = history.with_trial(Trial(number=next_number(history), design=suggestion.design))
+            history = history.with_trial(Trial(number=history.last_number + 1, design=suggestion.design))
         return found
 
     def statement(self) -> Mapping[str, Any]:
@@ -131,26 +107,24 @@ class WideEHVISearcher(Generic[D]):
             "searcher": "ehvi",
             "seed": self._seed,
             "num_initial": self._num_initial,
-            "objectives": [objective.name for objective in self._objectives],
-            "known": [o.name for o, uncertain in zip(self._objectives, self._uncertain, strict=True) if not uncertain],
-            "bounds": {bound.objective.name: bound.at_most for bound in self._bounds},
+            **self._aims.statement(),
             "num_designs": len(self._space),
             "candidates": f"not enumerated: neighbours of up to {MOST_FRONT} designs of the front, {NUM_RANDOM} at "
             f"random, and a local search of up to {MOST_STEPS} steps from the best",
             "warm_start": [str(design) for design in self._warm_start],
-            "reference_point": None if self._reference is None else self._measured(self._reference),
+            "reference_point": None if self._reference is None else self._aims.measured(self._reference),
         }
 
     def _suggest(self, history: History[D]) -> Suggestion[D] | None:
         taken = history.attempted()
         if len(taken) >= len(self._space):
             return None
-        rng = np.random.default_rng(np.random.SeedSequence([self._seed, 5, next_number(history)]))
+        rng = np.random.default_rng(np.random.SeedSequence([self._seed, 5, history.last_number + 1]))
         if initial_trials(history, self._num_initial) is None:
             return self._first(taken, rng)
-        stated = reference_point(history, self._objectives, self._extents, self._num_initial)
+        stated = reference_point(history, self._aims.objectives, self._extents, self._num_initial)
         assert stated is not None  # one of the initial trials holds values
-        self._reference = np.array([float(o.gains(np.asarray(stated[o.name]))) for o in self._objectives])
+        self._reference = self._aims.gains(stated)
         try:
             best = _Round(self, history, taken, self._reference).best(rng)
         except FitFailure as failure:
@@ -183,33 +157,12 @@ class WideEHVISearcher(Generic[D]):
 
     def known_gains(self, designs: Sequence[D]) -> Floats:
         """(n, m) gains where they are known, 0 elsewhere."""
-        gains = np.zeros((len(designs), len(self._objectives)))
-        if not self._uncertain.all() and designs:
+        gains = np.zeros((len(designs), len(self._aims.objectives)))
+        if not self._aims.uncertain.all() and designs:
             values = self._known.of(designs)
-            for j in np.flatnonzero(~self._uncertain):
-                gains[:, j] = self._objectives[j].gains(values[self._objectives[j].name])
+            for j in np.flatnonzero(~self._aims.uncertain):
+                gains[:, j] = self._aims.objectives[j].gains(values[self._aims.objectives[j].name])
         return gains
-
-    def fitted(self, j: int, X: Floats, observed: Observations) -> _Fitted:
-        """Warp and hyperparameters of objective j, remembered by what they were found from."""
-        y, size = observed.Y[:, j], fit_size(len(observed))
-        few = min(warp_size(len(observed)), size)
-        noise = pooled_variances(observed.variances[:, j], observed.num_seeds, few)
-        key = _content(X[:few], y[:few], noise[:few])
-        if key not in self._warps:
-            self._warps[key] = choose_warp(self._kernel, *_thinned(X[:few], y[:few], noise[:few]))
-        warp = self._warps[key]
-        noise = pooled_variances(observed.variances[:, j], observed.num_seeds, size) * warp.slope(y) ** 2
-        key = _content(X[:size], warp(y[:size]), noise[:size])
-        if key not in self._fits:
-            self._fits[key] = fit(self._kernel, *_thinned(X[:size], warp(y[:size]), noise[:size]))
-        return _Fitted(warp, self._fits[key], warp(y), noise, size)
-
-    def _measured(self, gains: Floats) -> dict[str, float]:
-        return {
-            objective.name: float(objective.measured(gains[j : j + 1])[0])
-            for j, objective in enumerate(self._objectives)
-        }
 
 
 class _Round(Generic[D]):
@@ -217,17 +170,19 @@ class _Round(Generic[D]):
 
     def __init__(self, searcher: WideEHVISearcher[D], history: History[D], taken: set[D], reference: Floats) -> None:
         self._searcher, self._taken, self._space = searcher, taken, searcher._space
-        self._uncertain = searcher._uncertain
+        self._aims = aims = searcher._aims
         self._seen: Pool[D] = Pool(self._space, (trial.design for trial in history.observed))
-        observed = observe(list(history), self._seen, searcher._objectives)
+        observed = observe(list(history), self._seen, aims.objectives)
         seen = [self._seen.design(int(row)) for row in observed.rows]
         self._X = self._features(seen)
         running = list(dict.fromkeys(trial.design for trial in history.running))
         self._pending = self._features(running)
-        self._fits = {int(j): searcher.fitted(int(j), self._X, observed) for j in np.flatnonzero(self._uncertain)}
-        self._at_least, self._worst = searcher._at_least.copy(), reference.copy()
-        for j, fitted in self._fits.items():
-            self._at_least[j], self._worst[j] = fitted.warp(self._at_least[j]), fitted.warp(self._worst[j])
+        self._fits = {int(j): searcher._models.of(int(j), self._X, observed) for j in np.flatnonzero(aims.uncertain)}
+        self._at_least, self._worst = aims.at_least.copy(), reference.copy()
+        self._warps = [IDENTITY] * len(aims.objectives)
+        for j, model in self._fits.items():
+            self._warps[j] = model.warp
+            self._at_least[j], self._worst[j] = model.warp(self._at_least[j]), model.warp(self._worst[j])
         means, _, at_observed = self._predict([*seen, *running])
         designs = [*(design for design, whole in zip(seen, observed.complete, strict=True) if whole), *running]
         front = np.concatenate((at_observed[observed.complete], means[len(seen) :]))
@@ -255,15 +210,14 @@ class _Round(Generic[D]):
             found, steps = better, steps + 1
         if found is None:
             return None
-        design, best = found
-        mean, deviation = self._unwarped(best)
+        design, best = found[0], found[1].unwarped(self._warps)
         return Suggestion(
             design,
             {
                 "method": "ehvi",
                 "log_ehvi": best.log_value,
-                "predicted": searcher._measured(mean),
-                "deviation": {searcher._objectives[j].name: float(deviation[j]) for j in self._fits},
+                "predicted": self._aims.measured(best.mean),
+                "deviation": {self._aims.objectives[j].name: float(best.deviation[j]) for j in self._fits},
                 "candidates": len(looked_at),
                 "local_steps": steps,
             },
@@ -298,25 +252,6 @@ class _Round(Generic[D]):
         for j, posterior in zip(self._fits, posteriors, strict=True):
             largest[:, j] = posterior.largest_deviations
         exact = [posterior.deviations for posterior in posteriors]
-        predictions = Predictions(means, self._uncertain, largest, exact, self._at_least)
+        predictions = Predictions(means, self._aims.uncertain, largest, exact, self._at_least)
         best = best_design(predictions, np.arange(len(designs)), self._front, self._worst)
         return None if best is None else (designs[best.row], best)
-
-    def _unwarped(self, best: Best) -> tuple[Floats, Floats]:
-        """Mean and deviation in gains; a deviation is carried over by the slope at the mean."""
-        mean, deviation = best.mean.copy(), best.deviation.copy()
-        for j, one in self._fits.items():
-            mean[j] = float(one.warp.inverse(best.mean[j]))
-            deviation[j] = best.deviation[j] / float(one.warp.slope(mean[j]))
-        return mean, deviation
-
-
-def _content(*arrays: Floats) -> bytes:
-    return b"".join(array.tobytes() for array in arrays)
-
-
-def _thinned(*arrays: Floats) -> list[Floats]:
-    """The same rows of each array, evenly spread where there are more than are fitted."""
-    count = len(arrays[0])
-    chosen = np.unique(np.linspace(0, count - 1, min(count, _MOST_FITTED)).astype(np.int64))
-    return [array[chosen] for array in arrays]

@@ -13,7 +13,7 @@ from engines.objectives import Bound, Floats, Objective
 from engines.search.base import Suggestion
 from engines.search.nsga2 import by_count_sampler, ranked
 from engines.search.observations import observe
-from engines.search.wide import InitialDesigns, KnownCosts, Limits, Pool, next_number, random_design
+from engines.search.wide import InitialDesigns, KnownCosts, Limits, Pool, random_design
 from search_space.space import Unlisted
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class WideNSGA2Searcher(Generic[D]):
 
     def ask(self, history: History[D], count: int = 1) -> list[Suggestion[D]]:
         """Propose designs; see `Searcher.ask`."""
-        taken, first = history.attempted(), next_number(history)
+        taken, first = history.attempted(), history.last_number + 1
         found: list[Suggestion[D]] = []
         for number in range(first, first + count):
             if len(taken) >= len(self._space):

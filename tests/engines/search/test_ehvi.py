@@ -3,8 +3,8 @@ import pytest
 
 from engines.history import History
 from engines.objectives import OBJECTIVES, Bound, Objective, parse_objectives
-from engines.search import ehvi
-from engines.search.ehvi import EHVISearcher, fit_size, warp_size
+from engines.search import models
+from engines.search.ehvi import EHVISearcher
 from engines.search.fitting import FitFailure
 from engines.search.pareto import hypervolume
 from engines.search.random_search import RandomSearcher
@@ -148,7 +148,7 @@ def test_a_fit_that_fails_gives_a_random_design_and_says_why(
     def broken(*arguments: object) -> None:
         raise FitFailure("not positive definite")
 
-    monkeypatch.setattr(ehvi, "choose_warp", broken)
+    monkeypatch.setattr(models, "choose_warp", broken)
     (suggestion,) = make().ask(history)
     assert suggestion.details["method"] == "random"
     assert suggestion.details["fallback"] == "the surrogate failed: not positive definite"
@@ -253,19 +253,6 @@ def test_ehvi_beats_random_search_on_average() -> None:
     chance = [share(RandomSearcher(SPACE, seed=seed), seed) for seed in range(8)]
     assert min(model) > np.mean(chance)
     assert np.mean(model) > 0.97
-
-
-def test_refits_follow_a_schedule_that_depends_on_the_count_alone() -> None:
-    sizes = [fit_size(n) for n in range(1, 400)]
-    assert sizes[:20] == list(range(1, 21))
-    assert all(size <= n and n - size <= n / 10 for n, size in enumerate(sizes, start=1))
-    assert len(set(sizes)) < 60
-
-
-def test_the_warp_is_chosen_anew_after_half_as_many_observations_more() -> None:
-    sizes = [warp_size(n) for n in range(1, 100)]
-    assert sizes[:16] == list(range(1, 17))
-    assert sorted(set(sizes[15:])) == [16, 24, 36, 54, 81]
 
 
 @pytest.mark.parametrize(
