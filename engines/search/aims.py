@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from engines.objectives import Bound, Floats, Objective
+from engines.search.warping import Warp
 from search_space.errors import ObjectiveError
 
 
@@ -55,6 +56,15 @@ class Aims:
             objective.name: float(objective.measured(gains[j : j + 1])[0])
             for j, objective in enumerate(self.objectives)
         }
+
+    def believed(self, j: int, warp: Warp, means: Floats, deviations: Floats) -> list[tuple[float, float]]:
+        """Mean and standard deviation of objective j in measured values, from those on its model's scale, each (n,).
+
+        A deviation is carried over by the slope at the mean.
+        """
+        gains = warp.inverse(means)
+        measured = self.objectives[j].measured(gains)
+        return list(zip(measured.tolist(), (deviations / warp.slope(gains)).tolist(), strict=True))
 
     def statement(self) -> dict[str, Any]:
         """Objectives, which of them are known, and bounds: JSON types."""

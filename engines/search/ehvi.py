@@ -133,17 +133,13 @@ class EHVISearcher(Generic[D]):
         rows = np.array([self._space.index(design) for design in designs], dtype=np.int64)
         observed = observe(list(history), self._space, self._aims.objectives)
         for j in map(int, np.flatnonzero(self._aims.uncertain)):
-            objective = self._aims.objectives[j]
             try:
                 warp, posterior = self._posterior(j, observed, np.empty(0, dtype=np.int64))
             except FitFailure:
                 return [{} for _ in designs]
-            for values, mean, deviation in zip(found, posterior.means[rows], posterior.deviations(rows), strict=True):
-                gain = np.float64(warp.inverse(mean))
-                values[objective.name] = (
-                    float(objective.measured(gain)),  # type: ignore[arg-type]
-                    float(deviation / warp.slope(gain)),  # type: ignore[arg-type]
-                )
+            believed = self._aims.believed(j, warp, posterior.means[rows], posterior.deviations(rows))
+            for values, pair in zip(found, believed, strict=True):
+                values[self._aims.objectives[j].name] = pair
         return found
 
     def _suggest(self, history: History[D]) -> Suggestion[D] | None:

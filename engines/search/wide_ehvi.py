@@ -115,6 +115,27 @@ class WideEHVISearcher(Generic[D]):
             "reference_point": None if self._reference is None else self._aims.measured(self._reference),
         }
 
+    def posterior(self, history: History[D], designs: Sequence[D]) -> list[dict[str, tuple[float, float]]]:
+        """What the model makes of designs; see `EHVISearcher.posterior`."""
+        found: list[dict[str, tuple[float, float]]] = [{} for _ in designs]
+        if not designs or initial_trials(history, self._num_initial) is None:
+            return found
+        seen: Pool[D] = Pool(self._space, (trial.design for trial in history.observed))
+        observed = observe(list(history), seen, self._aims.objectives)
+        X = self.features([seen.design(int(row)) for row in observed.rows])
+        whole = WholeSpace(self._kernel, self.features(designs), related=False)
+        rows = np.arange(len(designs))
+        for j in map(int, np.flatnonzero(self._aims.uncertain)):
+            try:
+                model = self._models.of(j, X, observed)
+                posterior = Posterior(whole, model.found, X, model.y, model.noise, X[:0], start=model.start)
+            except FitFailure:
+                return [{} for _ in designs]
+            believed = self._aims.believed(j, model.warp, posterior.means, posterior.deviations(rows))
+            for values, pair in zip(found, believed, strict=True):
+                values[self._aims.objectives[j].name] = pair
+        return found
+
     def _suggest(self, history: History[D]) -> Suggestion[D] | None:
         taken = history.attempted()
         if len(taken) >= len(self._space):
@@ -155,6 +176,10 @@ class WideEHVISearcher(Generic[D]):
             self._near[design] = self._space.neighbours(design)
         return self._near[design]
 
+    def features(self, designs: Sequence[D]) -> Floats:
+        """What the kernel compares, (n, D)."""
+        return self._space.encode(designs).astype(np.float64)
+
     def known_gains(self, designs: Sequence[D]) -> Floats:
         """(n, m) gains where they are known, 0 elsewhere."""
         gains = np.zeros((len(designs), len(self._aims.objectives)))
@@ -174,9 +199,9 @@ class _Round(Generic[D]):
         self._seen: Pool[D] = Pool(self._space, (trial.design for trial in history.observed))
         observed = observe(list(history), self._seen, aims.objectives)
         seen = [self._seen.design(int(row)) for row in observed.rows]
-        self._X = self._features(seen)
+        self._X = searcher.features(seen)
         running = list(dict.fromkeys(trial.design for trial in history.running))
-        self._pending = self._features(running)
+        self._pending = searcher.features(running)
         self._fits = {int(j): searcher._models.of(int(j), self._X, observed) for j in np.flatnonzero(aims.uncertain)}
         self._at_least, self._worst = aims.at_least.copy(), reference.copy()
         self._warps = [IDENTITY] * len(aims.objectives)
@@ -227,14 +252,11 @@ class _Round(Generic[D]):
         """Those that were not attempted and keep the bounds."""
         return self._searcher._limits.keeping([design for design in designs if design not in self._taken])
 
-    def _features(self, designs: Sequence[D]) -> Floats:
-        return self._space.encode(designs).astype(np.float64)
-
     def _predict(self, designs: Sequence[D]) -> tuple[Floats, list[Posterior], Floats]:
         """Means (n, m) of designs, the posteriors they come from, and the means of what was observed."""
         means = self._searcher.known_gains(designs)
         at_observed = means[: len(self._X)].copy()  # used where the designs begin with those that were observed
-        whole = WholeSpace(self._searcher._kernel, self._features(designs), related=False)
+        whole = WholeSpace(self._searcher._kernel, self._searcher.features(designs), related=False)
         posteriors = []
         for j, one in self._fits.items():
             posterior = Posterior(whole, one.found, self._X, one.y, one.noise, self._pending, start=one.start)

@@ -146,3 +146,16 @@ def test_a_suggestion_says_how_it_was_found() -> None:
     assert details["candidates"] > 256
     assert set(details["predicted"]) == {"val_error", "inference_seconds"}
     assert set(details["deviation"]) == {"val_error"}
+
+
+def test_the_model_states_what_it_makes_of_designs_close_to_what_was_measured() -> None:
+    history, engine = run("ehvi", 14)
+    designs = [trial.design for trial in history]
+    believed = engine.posterior(history, designs)  # type: ignore[attr-defined]
+    assert [set(values) for values in believed] == [{"val_error"}] * 14
+    for design, values in zip(designs, believed, strict=True):
+        mean, deviation = values["val_error"]
+        assert abs(mean - error(design)) < max(4 * deviation, 0.02)
+        assert deviation > 0
+    early = History[Any](list(history)[:3])
+    assert engine.posterior(early, designs[:2]) == [{}, {}]  # type: ignore[attr-defined]
