@@ -23,12 +23,13 @@ from search_space.product import ProductSpace
 from search_space.space import SearchSpace, Space
 
 if TYPE_CHECKING:
+    from engines.search.whole_space import WholeSpace
     from pasca.results import Study
 
 LEAST_TRIALS = 8
 """Trials with values below which a surrogate says nothing about six choices."""
 
-_MOST_FITTED, _MOST_OBSERVED = 400, 2000
+_MOST_FITTED, _MOST_OBSERVED = 400, 800
 """Trials, spread evenly over the run, that hyperparameters are fitted to, and that predictions are made from.
 
 The work grows with the cube of either; effects are averages over the whole space, and more trials hardly move them.
@@ -51,7 +52,7 @@ class Effects:
     Attributes:
         objective: smaller is better.
         exact: whether the values of all designs are known; otherwise they are predicted.
-        num_trials: trials behind the prediction; of a long run 2,000 that are spread evenly over it.
+        num_trials: trials behind the prediction; of a long run 800 that are spread evenly over it.
         explained: 1 - squared error / variance of predicting each trial from the others; None where exact. At 0 or
             below the surrogate predicts no better than the mean does.
         overall: average over all designs.
@@ -105,17 +106,20 @@ def run_effects(study: Study) -> tuple[Effects, ...]:
     Raises:
         RunError, SpaceError: the run searched a space that cannot be rebuilt from its choices, or has too few trials.
     """
+    from engines.search.surrogate import prepare
     from pasca.run_costs import RunCosts
 
     space = recorded_space(study.manifest)
     history = _in_space(study.history, space, study.name)
     costs = RunCosts.of(study.manifest)
     known = costs.of_space(space) if costs is not None and isinstance(space, SearchSpace) else {}
+    exact = [objective.kind == "known" and objective.name in known for objective in study.objectives]
+    whole = None if all(exact) else prepare(space)
     return tuple(
-        _exact(objective, space, known[objective.name], len(history.observed))
-        if objective.kind == "known" and objective.name in known
-        else _predicted(objective, space, history, study.name)
-        for objective in study.objectives
+        _predicted(objective, space, whole, history, study.name)
+        if whole is not None and not is_exact
+        else _exact(objective, space, known[objective.name], len(history.observed))
+        for objective, is_exact in zip(study.objectives, exact, strict=True)
     )
 
 
@@ -147,11 +151,11 @@ def _exact(objective: Objective, space: Space[Any], values: Any, num_trials: int
     return Effects(objective, True, num_trials, None, float(values.mean()), decompose(space, values))
 
 
-def _predicted(objective: Objective, space: Space[Any], history: History[Any], run: str) -> Effects:
+def _predicted(objective: Objective, space: Space[Any], whole: WholeSpace, history: History[Any], run: str) -> Effects:
     from engines.search.fitting import FitFailure, fit
     from engines.search.noise import pooled_variances
     from engines.search.observations import observe
-    from engines.search.surrogate import Posterior, prepare
+    from engines.search.surrogate import Posterior
 
     observed = observe(list(history), space, (objective,))
     if len(observed) < LEAST_TRIALS:
@@ -159,7 +163,6 @@ def _predicted(objective: Objective, space: Space[Any], history: History[Any], r
             f"effects need at least {LEAST_TRIALS} evaluated designs, run {run} has {len(observed)}; "
             "continue it with --resume"
         )
-    whole = prepare(space)
     noise = pooled_variances(observed.variances[:, 0], observed.num_seeds)
     used = _spread(len(observed), _MOST_OBSERVED)
     X, y, noise = whole.features[observed.rows[used]], observed.Y[used, 0], noise[used]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -222,13 +223,17 @@ class Posterior:
         means: Floats = self._targets - self._found.scale * self._weights / precisions
         return means
 
+    @cached_property
+    def _between_parts(self) -> list[Table]:
+        return self._space.between_parts(self._found.parameters)
+
     def contrast(self, weights: Floats) -> tuple[float, float]:
         """Posterior mean and standard deviation of a weighted sum of the true values of all designs.
 
         Args:
             weights: (N',), one a design, in the order of the space.
         """
-        prior = self._space.quadratic(self._found.parameters, weights)
+        prior = self._space.quadratic(self._between_parts, weights)
         half = solve_triangular(self._full_factor, self._space.toward(self._full_tables, weights), lower=True)
         variance = prior - float(half @ half) + self._own * float(weights @ weights)
         return float(weights @ self.means), self._found.scale * math.sqrt(max(variance, 0.0))

@@ -91,15 +91,22 @@ class WholeSpace:
             total += np.einsum("bi,bi->i", _grid(one, other, weights).T @ left, right)
         return total
 
-    def quadratic(self, parameters: Floats, weights: Floats) -> float:
-        """Σ_x Σ_x' weights_x · weights_x' · k(x, x') over all pairs of designs."""
-        total = 0.0
+    def between_parts(self, parameters: Floats) -> list[Table]:
+        """For each term the similarities of its left parts (A, A), the variance in them, and of its right ones (B, B)."""
+        tables = []
         for term, (one, other), (variance, of_factors) in zip(
             self.kernel.terms, self._sides, self.kernel.split(parameters), strict=True
         ):
-            grid = _grid(one, other, weights)
             left, right = (_table(term, of_factors, side, side.parts) for side in (one, other))
-            total += variance * float((grid * (left @ grid @ right)).sum())
+            tables.append((left * variance, right))
+        return tables
+
+    def quadratic(self, tables: Sequence[Table], weights: Floats) -> float:
+        """Σ_x Σ_x' weights_x · weights_x' · k(x, x') over all pairs of designs, given `between_parts`."""
+        total = 0.0
+        for (left, right), (one, other) in zip(tables, self._sides, strict=True):
+            grid = _grid(one, other, weights)
+            total += float((grid * (left @ grid @ right)).sum())
         return total
 
 
