@@ -20,7 +20,7 @@ def card(description: Mapping[str, Any]) -> str:
     """
     data, features, repeats = description["trained_on"], description["features"], description["repeats"]
     ensemble = f"an ensemble of {repeats['count']} networks" if repeats["count"] > 1 else "one network"
-    normalisation = description["normalisation"]["kind"]
+    normalisation, stack = description["normalisation"]["kind"], description["hop_stack"]
     lines = [
         f"# {_text(data['name'])}: `{description['design']}`",
         "",
@@ -46,7 +46,7 @@ def card(description: Mapping[str, Any]) -> str:
         "",
         "## Use",
         "",
-        "On the graph of the training, on one that grew, or on another with the same features:",
+        _which_graphs(description),
         "",
         "```sh",
         "pasca predict THIS_FOLDER DATA --out labels.csv",
@@ -70,12 +70,27 @@ def card(description: Mapping[str, Any]) -> str:
         "| --- | --- |",
         f"| `{DESCRIPTION_FILE}` | design, class names, features, normalisation, recipe, figures, checksums |",
         f"| `{WEIGHTS_FILE}` | the weights |",
-        f"| `{ONNX_FILE}` | the network: `hops` ({description['hop_stack']['hops']}, n, {features['count']}), "
-        "normalised and propagated, to `probabilities` (n, classes) before post-processing |",
+        f"| `{ONNX_FILE}` | the network: `hops` ({stack['hops']}, n, {stack['columns']}), normalised and propagated{_further_inputs(description)}, to `probabilities` before post-processing |",
         f"| `{CARD_FILE}` | this card; it may be edited, the other files are checked against their checksums |",
         "",
     ]
     return "\n".join(lines)
+
+
+def _which_graphs(description: Mapping[str, Any]) -> str:
+    if description.get("belongs_to") is None:
+        return "On the graph of the training, on one that grew, or on another with the same features:"
+    known = description["known"]
+    held = (
+        "a weight for each of its nodes" if known is None else f"the labels of its {len(known['nodes'])} training nodes"
+    )
+    return f"On the graph of the training and no other, since this model holds {held}:"
+
+
+def _further_inputs(description: Mapping[str, Any]) -> str:
+    found = ["labels"] if description.get("label_steps") is not None else []
+    found += ["neighbour_rows", "neighbours", "neighbour_weights"] if description.get("adjacency_rows") else []
+    return "".join(f", `{name}`" for name in found)
 
 
 def _validated(description: Mapping[str, Any]) -> str:

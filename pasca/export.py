@@ -23,7 +23,7 @@ from engines.evaluation.recipe import Recipe
 from engines.graph import Graph
 from pasca.atomic import new_folder, write_json
 from pasca.card import card
-from pasca.model import FITTED_FEATURES, Model, adjacency_checksum, assemble
+from pasca.model import FITTED_FEATURES, Model, assemble
 from pasca.plain import plain
 from pasca.runtime import (
     CARD_FILE,
@@ -32,17 +32,18 @@ from pasca.runtime import (
     FORMAT_VERSION,
     ONNX_FILE,
     WEIGHTS_FILE,
+    adjacency_checksum,
     description_checksum,
     file_checksum,
 )
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, DesignError
-from search_space.names import AggregatorName
 
 if TYPE_CHECKING:
+    from engines.evaluation.inference import TrainingLabels
     from engines.evaluation.local import TrainedDesign
 
-_DESIGN_FORMAT = "pasca-design"
+_DESIGN_FORMAT, _DESIGN_FORMAT_VERSION = "pasca-design", 1
 _PACKAGES = ("torch", "numpy", "scipy", "onnx", "safetensors")
 
 
@@ -73,7 +74,6 @@ def export_design(
         The folder.
     Raises:
         RunError: the folder exists.
-        DesignError: the design needs more than features and edges to classify.
         ConfigError: there is no such repeat, or a repeat and an ensemble are both asked for.
         StorageError: it could not be written; nothing is left behind.
     """
@@ -82,7 +82,6 @@ def export_design(
     from pasca.onnx_export import onnx_model
     from search_space.assembly import hop_width
 
-    _check_exportable(trained.design)
     target = Path(folder)
     repeats = _repeats(trained, repeat, ensemble)
     weights = _weights(trained, repeats)
@@ -111,10 +110,8 @@ def as_model(
     """The model that `export_design` would write and `load_model` read, without the folder; arguments as there.
 
     Raises:
-        DesignError: the design needs more than features and edges to classify.
         ConfigError: there is no such repeat, or a repeat and an ensemble are both asked for.
     """
-    _check_exportable(trained.design)
     repeats = _repeats(trained, repeat, ensemble)
     return assemble(_description(trained, graph, recipe, repeats), _weights(trained, repeats))
 
@@ -132,7 +129,7 @@ def write_design(design: Architecture, path: str | Path) -> Path:
         StorageError: it could not be written; an earlier file of that name is untouched.
     """
     target = Path(path)
-    write_json(target, {"format": _DESIGN_FORMAT, "format_version": FORMAT_VERSION, "design": str(design)})
+    write_json(target, {"format": _DESIGN_FORMAT, "format_version": _DESIGN_FORMAT_VERSION, "design": str(design)})
     return target
 
 
@@ -151,34 +148,13 @@ def read_design(path: str | Path) -> Architecture:
         raise DesignError(f"{source} is not JSON: {error}") from None
     if not isinstance(content, dict) or content.get("format") not in (_DESIGN_FORMAT, FORMAT):
         raise DesignError(f"{source} holds no design; `pasca export --architecture` writes one")
-    if not isinstance(content.get("format_version"), int) or content["format_version"] > FORMAT_VERSION:
+    newest = FORMAT_VERSION if content["format"] == FORMAT else _DESIGN_FORMAT_VERSION
+    if not isinstance(content.get("format_version"), int) or content["format_version"] > newest:
         raise DesignError(
-            f"{source} has format version {content.get('format_version')!r}, this pasca reads up to {FORMAT_VERSION}; "
+            f"{source} has format version {content.get('format_version')!r}, this pasca reads up to {newest}; "
             "use a newer pasca"
         )
     return Architecture.parse(str(content.get("design")))
-
-
-def _check_exportable(design: Architecture) -> None:
-    """Refuse a design that no model folder can express.
-
-    Raises:
-        DesignError: it corrects and smooths, reuses labels, or takes adjacency rows.
-    """
-    does = None
-    if design.post_aggregator is not None and AggregatorName.parse(design.post_aggregator).kind == "cs":
-        does = "corrects and smooths with"
-    elif design.label_steps is not None:
-        does = "takes as inputs"
-    if design.adjacency is not None:
-        raise DesignError(
-            f"{design} has a weight for each node of the graph it was trained on and can classify no other; export a "
-            "design without adjacency rows"
-        )
-    if does is not None:
-        raise DesignError(
-            f"{design} {does} the labels of the training nodes, which a model does not hold; export a design without"
-        )
 
 
 def _repeats(trained: TrainedDesign, repeat: int | None, ensemble: bool) -> NDArray[np.int64]:
@@ -207,16 +183,20 @@ def _description(
     recipe: Recipe,
     repeats: NDArray[np.int64],
 ) -> dict[str, Any]:
-    from search_space.assembly import required_hops
+    from search_space.assembly import hop_width, required_hops
 
-    design, names = trained.design, graph.feature_names
+    design, names, known = trained.design, graph.feature_names, training_labels(graph)
     description = {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION,
+        "format_version": FORMAT_VERSION if design.needs_its_graph else 1,
         "design": str(design),
         "pre": _stage(design.pre_aggregator, design.k_pre),
         "message": design.message,
-        "hop_stack": {"hops": design.k_pre + 1, "read": required_hops(design)},
+        "hop_stack": {
+            "hops": design.k_pre + 1,
+            "columns": hop_width(design, graph.num_features),
+            "read": required_hops(design),
+        },
         "layers": design.k_trans,
         "post": _stage(design.post_aggregator, design.k_post),
         "classes": graph.class_names,
@@ -224,7 +204,7 @@ def _description(
             "count": graph.num_features,
             "names": names,
             "made": graph.made_features,
-            "belong_to": adjacency_checksum(graph) if graph.made_features in FITTED_FEATURES else None,
+            "belong_to": adjacency_checksum(graph.adjacency) if graph.made_features in FITTED_FEATURES else None,
         },
         "normalisation": trained.normaliser.as_mapping(),
         "adjacency": {"directed": graph.directed, "weighted": graph.weighted},
@@ -249,6 +229,13 @@ def _description(
             **{package: version(package) for package in _PACKAGES},
         },
     }
+    if design.needs_its_graph:
+        description |= {
+            "belongs_to": adjacency_checksum(graph.adjacency),
+            "known": {"nodes": known.nodes, "classes": known.classes} if design.needs_labels else None,
+            "label_steps": design.label_steps,
+            "adjacency_rows": design.adjacency is not None,
+        }
     plain_description: dict[str, Any] = plain(description)
     return plain_description
 
@@ -261,8 +248,15 @@ def _val_error(trained: TrainedDesign, graph: Graph, recipe: Recipe, repeats: ND
     from engines.evaluation.metrics import score
 
     validation, features = graph.split.validation, trained.normaliser.apply(graph.features)
-    members = classify(trained.design, trained.trained.network, graph.adjacency, features)
+    members = classify(trained.design, trained.trained.network, graph.adjacency, features, training_labels(graph))
     return 1.0 - score(recipe.metric, members[:, validation].mean(axis=0), graph.labels[validation])
+
+
+def training_labels(graph: Graph) -> TrainingLabels:
+    """What designs that need labels know."""
+    from engines.evaluation.inference import TrainingLabels
+
+    return TrainingLabels(graph.split.train, graph.labels[graph.split.train])
 
 
 def _stage(aggregator: str | None, steps: int) -> dict[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,11 +15,12 @@ from engines.evaluation.recipe import Recipe, recipe_of
 from engines.graph import Features, Graph, Nodes
 from pasca.predictions import Predictions, write_predictions
 from pasca.quantities import parse_bytes
-from pasca.runtime import DESCRIPTION_FILE, WEIGHTS_FILE, match_columns, read_description
+from pasca.runtime import DESCRIPTION_FILE, WEIGHTS_FILE, check_graph, known_labels, match_columns, read_description
 from search_space.architecture import Architecture
 from search_space.errors import InputError, ModelError
 
 if TYPE_CHECKING:
+    from engines.evaluation.inference import TrainingLabels
     from search_space.assembly import Network
 
 FITTED_FEATURES = ("svd",)
@@ -39,7 +39,7 @@ class Model:
         normaliser: with the statistics of the training graph.
         recipe: how it was trained.
         made_features: how its features were made from the structure, or None when they were given.
-        belongs_to: checksum of the one adjacency that its features are for, where they were fitted to it; else None.
+        known: labels of the training nodes, for a design that needs them; else None.
         directed, weighted: what kind of edges it was trained on.
         network: S repeats; probabilities are the mean of theirs.
         description: all of `model.json`, with `metrics`, their `protocol` and versions.
@@ -52,7 +52,7 @@ class Model:
     normaliser: Normaliser
     recipe: Recipe
     made_features: str | None
-    belongs_to: str | None
+    known: TrainingLabels | None
     directed: bool
     weighted: bool
     network: Network
@@ -69,6 +69,8 @@ class Model:
     ) -> Predictions:
         """Classify nodes of a graph: that of the training, one that grew, or another with the same features.
 
+        A design with labels of the training nodes or a weight for each node classifies the graph of the training only.
+
         Nothing is fitted anew; degrees and triangle counts are those of the graph given. Its labels and split are not
         read and need not exist. Feature columns are matched by name, in any order, when both sides have names;
         otherwise they are counted.
@@ -80,8 +82,8 @@ class Model:
                 free. Hops that do not fit are put into temporary files; the probabilities are the same.
         Raises:
             ConfigError: the memory is not enough for one column of the features at a time.
-            ModelError: features do not fit, edges are of another kind (directed, weighted) than in training, or a
-                node number is not in the graph.
+            ModelError: features do not fit, edges are of another kind (directed, weighted) than in training, a model
+                that belongs to one graph is given another, or a node number is not in the graph.
         """
         from engines.evaluation.bounded_inference import classify_within
         from engines.evaluation.local import free_memory_bytes
@@ -98,7 +100,8 @@ class Model:
 
         ids = graph.original_ids()
         budget = free_memory_bytes() // 2 if memory is None else parse_bytes(memory, "memory")
-        if nodes is None:
+        chosen = np.arange(graph.num_nodes) if nodes is None else _node_numbers(nodes, graph)
+        if nodes is None or self.design.needs_its_graph:
             repeats = classify_within(
                 self.design,
                 self.network,
@@ -106,10 +109,10 @@ class Model:
                 self.num_features,
                 features,
                 budget,
+                known=self.known,
                 at_any_cost=memory is None,
             )
-            return self._predictions(repeats, ids)
-        chosen = _node_numbers(nodes, graph)
+            return self._predictions(repeats if nodes is None else repeats[:, chosen], ids[chosen])
         repeats = classify_nodes(
             self.design, self.network, graph.adjacency, features, chosen, self.num_features, budget
         )
@@ -133,26 +136,13 @@ class Model:
                 f"the model was trained on {_origin(self.made_features)}, but {graph.name} has "
                 f"{_origin(graph.made_features)}; read the graph with features={self.made_features or 'FILE'!r}"
             )
-        if self.belongs_to is not None and self.belongs_to != adjacency_checksum(graph):
-            raise ModelError(
-                f"the model was trained on {self.made_features} features, which belong to the graph that they were "
-                f"fitted to, and {graph.name} has other edges; train on degree features to predict on other graphs"
-            )
+        check_graph(self.description, graph.adjacency, graph.name)
 
     def _predictions(self, repeats: NDArray[np.float32], node_ids: NDArray[np.str_]) -> Predictions:
         """From (S, n, C) probabilities."""
         probabilities = repeats[0] if len(repeats) == 1 else repeats.mean(axis=0, dtype=np.float64).astype(np.float32)
         labels = np.asarray(self.class_names, dtype=np.str_)[probabilities.argmax(axis=1)]
         return Predictions(node_ids, labels, probabilities, self.class_names)
-
-
-def adjacency_checksum(graph: Graph) -> str:
-    """SHA-256 of a graph's adjacency alone."""
-    digest = hashlib.sha256(str(graph.num_nodes).encode())
-    for part in (graph.adjacency.indptr.astype(np.int64), graph.adjacency.indices.astype(np.int64)):
-        digest.update(part.data)
-    digest.update(np.ascontiguousarray(graph.adjacency.data).data)
-    return digest.hexdigest()
 
 
 def _origin(made: str | None) -> str:
@@ -184,6 +174,7 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
     """
     import torch
 
+    from engines.evaluation.inference import TrainingLabels
     from search_space.assembly import Network, hop_width
 
     design, recipe = Architecture.parse(description["design"]), Recipe.from_mapping(description["recipe"])
@@ -198,7 +189,13 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
             raise ValueError(f"{name} is {size}, but no weight has more than {largest} on a side")
     # starting weights are drawn and then replaced
     generators = [torch.Generator().manual_seed(0) for _ in range(description["repeats"]["count"])]
-    network = Network(design, hop_width(design, num_features), len(class_names), hidden_width, generators)
+    known = known_labels(description)
+    num_nodes = None
+    if design.adjacency is not None:
+        num_nodes = int(description["trained_on"]["num_nodes"])
+        if num_nodes > largest:
+            raise ValueError(f"trained_on has {num_nodes} nodes, but no weight has more than {largest} on a side")
+    network = Network(design, hop_width(design, num_features), len(class_names), hidden_width, generators, num_nodes)
     try:
         network.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
     except RuntimeError as error:
@@ -211,7 +208,7 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
         normaliser=Normaliser.from_mapping(description["normalisation"]),
         recipe=recipe,
         made_features=description["features"]["made"],
-        belongs_to=description["features"]["belong_to"],
+        known=None if known is None else TrainingLabels(*known),
         directed=bool(description["adjacency"]["directed"]),
         weighted=bool(description["adjacency"]["weighted"]),
         network=network.eval(),

@@ -7,7 +7,7 @@ against torch.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ LARGEST_BYTES = 2**31 - 2**20
 """An ONNX file is one protocol buffer, whose format ends at 2 GB."""
 
 INPUT, OUTPUT = "hops", "probabilities"
+LABELS, ROWS, NEIGHBOURS, WEIGHTS = "labels", "neighbour_rows", "neighbours", "neighbour_weights"
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -55,7 +56,12 @@ def onnx_model(design: Architecture, num_features: int, num_classes: int, weight
 
     Its input `hops` is the stack (K_pre + 1, n, F), F columns of a hop, of normalised, propagated features, hop 0
     first, for any n; for `none` it reads the last hop only. Its output `probabilities` (n, C) comes before
-    post-processing; rows sum to one.
+    post-processing; rows sum to one. A design that corrects and smooths does so with each repeat, whose probabilities
+    (S, n, C) then leave apart.
+
+    A design that reuses labels has the further input `labels` (n, C). One that takes adjacency rows has their e
+    entries: `neighbour_rows` (e, 1), 0 to n - 1, `neighbours` (e,), node numbers of the training graph, and
+    `neighbour_weights` (e, 1).
 
     Args:
         num_features: columns of a hop: those of the features for each channel of the pre-aggregator.
@@ -70,15 +76,20 @@ def onnx_model(design: Architecture, num_features: int, num_classes: int, weight
         )
     graph = _Nodes()
     joined = _join(graph, design, num_features, weights)
-    scores = _transform(graph, joined, design, weights)
-    each = graph.add("Softmax", scores, name="repeat_probabilities", axis=2)
-    graph.add("ReduceMean", each, name=OUTPUT, axes=[0], keepdims=0)
+    scores = _transform(graph, joined, design, weights, _added(graph, design, weights))
+    each = graph.add("Softmax", scores, name=OUTPUT if design.corrects else "repeat_probabilities", axis=2)
+    if not design.corrects:
+        graph.add("ReduceMean", each, name=OUTPUT, axes=[0], keepdims=0)
+    repeats = [len(weights["transform.weights.0"])] if design.corrects else []
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
             "pasca",
-            [helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, [design.k_pre + 1, "n", num_features])],
-            [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["n", num_classes])],
+            [
+                helper.make_tensor_value_info(INPUT, TensorProto.FLOAT, [design.k_pre + 1, "n", num_features]),
+                *_further_inputs(design, num_classes),
+            ],
+            [helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, [*repeats, "n", num_classes])],
             graph.constants,
             doc_string=str(design),
         ),
@@ -89,6 +100,48 @@ def onnx_model(design: Architecture, num_features: int, num_classes: int, weight
     onnx.checker.check_model(model)
     content: bytes = model.SerializeToString(deterministic=True)
     return content
+
+
+def _further_inputs(design: Architecture, C: int) -> list[onnx.ValueInfoProto]:
+    """What the first layer adds to its products is made from these."""
+    found = []
+    if design.label_steps is not None:
+        found.append(helper.make_tensor_value_info(LABELS, TensorProto.FLOAT, ["n", C]))
+    if design.adjacency is not None:
+        found += [
+            helper.make_tensor_value_info(ROWS, TensorProto.INT64, ["e", 1]),
+            helper.make_tensor_value_info(NEIGHBOURS, TensorProto.INT64, ["e"]),
+            helper.make_tensor_value_info(WEIGHTS, TensorProto.FLOAT, ["e", 1]),
+        ]
+    return found
+
+
+def _added(graph: _Nodes, design: Architecture, weights: Weights) -> list[str]:
+    """Values (S, n, width) that the first layer adds to its products."""
+    found = []
+    if design.label_steps is not None:
+        # (n, C) @ (S, C, width)
+        constant = graph.constant(weights["label_weight"], "label_weight")
+        found.append(graph.add("MatMul", LABELS, constant, name="of_labels"))
+    if design.adjacency is not None:
+        W = weights["adjacency.weights"]
+        S, N, width = W.shape
+        by_node = graph.constant(W.transpose(1, 0, 2).reshape(N, S * width), "node_weights")
+        # (e, S·width): each entry's share, added up into the row that it stands in
+        gathered = graph.add("Gather", by_node, NEIGHBOURS, name="of_neighbours", axis=0)
+        weighed = graph.add("Mul", gathered, WEIGHTS, name="weighed_neighbours")
+        size = graph.add("Shape", INPUT, name="stack_shape")
+        count = graph.add("Gather", size, graph.constant(np.asarray([1]), "row_axis"), name="num_rows", axis=0)
+        wide = graph.constant(np.asarray([S * width]), "row_width")
+        shape = graph.add("Concat", count, wide, name="sum_shape", axis=0)
+        zeros = graph.add(
+            "ConstantOfShape", shape, name="zeros", value=numpy_helper.from_array(np.zeros(1, np.float32), "zero")
+        )
+        summed = graph.add("ScatterND", zeros, ROWS, weighed, name="neighbour_sums", reduction="add")
+        # (n, S·width) -> (n, S, width) -> (S, n, width)
+        apart = graph.reshape(summed, (-1, S, width), "sums_by_node")
+        found.append(graph.add("Transpose", apart, name="of_rows", perm=[1, 0, 2]))
+    return found
 
 
 def _join(graph: _Nodes, design: Architecture, F: int, weights: Weights) -> str:
@@ -183,14 +236,16 @@ def _gated(graph: _Nodes, opened: str) -> str:
     return graph.add("Transpose", summed, name="joined", perm=[1, 0, 2])
 
 
-def _transform(graph: _Nodes, h: str, design: Architecture, weights: Weights) -> str:
-    """(n, width) or (S, n, width) to class scores (S, n, C)."""
+def _transform(graph: _Nodes, h: str, design: Architecture, weights: Weights, added: Sequence[str]) -> str:
+    """(n, width) or (S, n, width) to class scores (S, n, C); `added` goes to the products of the first layer."""
     num_layers = design.k_trans
     for layer in range(num_layers):
         weight = weights[f"transform.weights.{layer}"]
         product = graph.add("MatMul", h, graph.constant(weight, f"weight_{layer}"), name=f"product_{layer}")
         bias = graph.constant(weights[f"transform.biases.{layer}"], f"bias_{layer}")
         y = graph.add("Add", product, bias, name=f"scores_{layer}")
+        for value in added if layer == 0 else ():
+            y = graph.add("Add", y, value, name=f"with_{value}")
         if layer < num_layers - 1:
             if design.norm is not None:
                 y = _norm(graph, y, layer, weights)

@@ -22,10 +22,14 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from search_space.errors import InputError, ModelError
-from search_space.graph_operators import GraphOperator, channels
+from search_space.graph_operators import CorrectAndSmooth, GraphOperator, channels
+from search_space.graph_operators.correct_and_smooth import correct_and_smooth
 
-FORMAT, FORMAT_VERSION = "pasca-model", 1
-"""The version goes up whenever a reader of the old form would misunderstand the new one."""
+FORMAT, FORMAT_VERSION = "pasca-model", 2
+"""The version goes up whenever a reader of the old form would misunderstand the new one.
+
+1: features and edges are enough. 2: the model belongs to one graph, and may hold labels of its nodes.
+"""
 
 DESCRIPTION_FILE, WEIGHTS_FILE, ONNX_FILE, CARD_FILE = "model.json", "weights.safetensors", "model.onnx", "README.md"
 
@@ -37,6 +41,59 @@ def description_checksum(description: Mapping[str, Any]) -> str:
     """SHA-256 of a model's description without its field `checksum`; spacing and the order of keys do not matter."""
     content = {key: value for key, value in description.items() if key != "checksum"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def adjacency_checksum(adjacency: sparse.csr_array) -> str:
+    """SHA-256 of an adjacency as a Graph holds it: CSR with sorted columns, float32."""
+    digest = hashlib.sha256(str(adjacency.shape[0]).encode())
+    for part in (adjacency.indptr.astype(np.int64), adjacency.indices.astype(np.int64)):
+        digest.update(part.data)
+    digest.update(np.ascontiguousarray(adjacency.data).data)
+    return digest.hexdigest()
+
+
+def check_graph(description: Mapping[str, Any], adjacency: sparse.csr_array, source: str) -> None:
+    """Make sure that a model which belongs to one graph is given that graph.
+
+    Raises:
+        ModelError: the edges are others.
+    """
+    reason = "features" if description["features"]["belong_to"] is not None else "model"
+    belongs_to = description["features"]["belong_to"] or description.get("belongs_to")
+    if belongs_to is None or belongs_to == adjacency_checksum(adjacency):
+        return
+    if reason == "features":
+        raise ModelError(
+            f"the model was trained on {description['features']['made']} features, which belong to the graph that they "
+            f"were fitted to, and {source} has other edges; train on degree features to predict on other graphs"
+        )
+    what = "labels of training nodes" if description.get("known") else "a weight for each node"
+    raise ModelError(
+        f"{description['design']} has {what}, so it classifies the graph that it was trained on, and {source} has "
+        "other edges; export a design without labels, cs and adjacency rows to predict on other graphs"
+    )
+
+
+def known_labels(description: Mapping[str, Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Numbers of the training nodes and their classes, each (n,); None for a model that holds no labels.
+
+    Raises:
+        KeyError, TypeError, ValueError, OverflowError: they are not those of nodes of its graph.
+    """
+    held, post = description.get("known"), description.get("post")
+    if held is None:
+        corrects = post is not None and any(isinstance(o, CorrectAndSmooth) for o in channels(post["aggregator"]))
+        if corrects or description.get("label_steps") is not None:
+            raise ValueError(f"{description['design']} needs labels of training nodes, and there are none")
+        return None
+    nodes, classes = (np.asarray(held[name], dtype=np.int64) for name in ("nodes", "classes"))
+    for what, numbers, end in (
+        ("nodes", nodes, int(description["trained_on"]["num_nodes"])),
+        ("classes", classes, len(description["classes"])),
+    ):
+        if numbers.shape != nodes.shape or nodes.ndim != 1 or ((numbers < 0) | (numbers >= end)).any():
+            raise ValueError(f"known.{what} are not numbers from 0 to {end - 1}, one for each node")
+    return nodes, classes
 
 
 def file_checksum(path: Path) -> str:
@@ -180,6 +237,9 @@ class RuntimeModel:
         self.feature_names: tuple[str, ...] | None = None if names is None else tuple(names)
         self.directed = bool(description["adjacency"]["directed"])
         self.weighted = bool(description["adjacency"]["weighted"])
+        self._known = known_labels(description)
+        self._label_steps = None if description.get("label_steps") is None else int(description["label_steps"])
+        self._rows = bool(description.get("adjacency_rows", False))
         self._pre = _Stage.read(description["pre"])
         self._post = _Stage.read(description["post"])
         self._num_hops = int(description["hop_stack"]["hops"])
@@ -219,9 +279,11 @@ class RuntimeModel:
         Returns:
             (N, C) float32, rows summing to one; column c belongs to `class_names[c]`.
         Raises:
-            ModelError: the arrays do not fit the model or one another.
+            ModelError: the arrays do not fit the model or one another, or a model that belongs to one graph is given
+                another.
         """
         matrix = self._adjacency(adjacency)
+        check_graph(self.description, matrix, "the adjacency")
         N = matrix.shape[0]
         if features.ndim != 2 or features.shape[0] != N:
             raise ModelError(f"features have one row a node: expected {N} rows, found shape {features.shape}")
@@ -236,11 +298,14 @@ class RuntimeModel:
             raise ModelError("features hold values that are NaN, infinite or past float32; clean or fill them")
         _normalise(dense, self.description["normalisation"])
         built: dict[str, sparse.csr_array] = {}
-        probabilities = self._transform(self._hops(dense, matrix, built))
+        hops = self._hops(dense, matrix, built)
+        probabilities = self._transform(hops, self._shown(matrix, built), matrix if self._rows else None)
         if self._post is None:
             return probabilities
         (operator,) = self._post.operators
         step_matrix = _matrix(operator, matrix, built)
+        if isinstance(operator, CorrectAndSmooth):
+            return self._corrected(probabilities, operator, step_matrix)
         current = probabilities
         for _ in range(self._post.steps):
             current = _step(operator, step_matrix, current, probabilities)
@@ -296,8 +361,46 @@ class RuntimeModel:
                     tiles[k].append(current)
         return {k: of_hop[0] if len(of_hop) == 1 else np.concatenate(of_hop, axis=1) for k, of_hop in tiles.items()}
 
-    def _transform(self, hops: Mapping[int, NDArray[np.float32]]) -> NDArray[np.float32]:
-        """(N, C) softmax output, block by block of rows; hops that the network does not read are fed as zeros."""
+    def _shown(self, adjacency: sparse.csr_array, built: dict[str, sparse.csr_array]) -> NDArray[np.float32] | None:
+        """What label reuse adds to the inputs, (N, C): the training labels after some steps; None without it."""
+        if self._label_steps is None:
+            return None
+        assert self._known is not None
+        shown = np.zeros((adjacency.shape[0], len(self.class_names)), dtype=np.float32)
+        shown[self._known] = 1.0
+        (operator,) = channels("augmented")
+        for _ in range(self._label_steps):
+            shown = _step(operator, _matrix(operator, adjacency, built), shown, shown)
+        return shown
+
+    def _corrected(
+        self, probabilities: NDArray[np.float32], operator: CorrectAndSmooth, matrix: sparse.csr_array
+    ) -> NDArray[np.float32]:
+        """Correct & Smooth for each of the repeats (S, N, C), then their mean (N, C)."""
+        assert self._known is not None
+        assert self._post is not None
+        by_node = np.ascontiguousarray(probabilities.transpose(1, 0, 2))
+        spread = correct_and_smooth(
+            by_node,
+            *self._known,
+            self._post.steps,
+            lambda before, start: _step(operator, matrix, before, start),
+        )
+        spread[spread.sum(axis=2) == 0.0] = 1.0
+        mean: NDArray[np.float32] = (spread / spread.sum(axis=2, keepdims=True)).mean(axis=1)
+        return mean
+
+    def _transform(
+        self,
+        hops: Mapping[int, NDArray[np.float32]],
+        shown: NDArray[np.float32] | None,
+        adjacency: sparse.csr_array | None,
+    ) -> NDArray[np.float32]:
+        """Softmax output, block by block of rows; hops that the network does not read are fed as zeros.
+
+        Returns:
+            (N, C), or that of each repeat (S, N, C) for a design that corrects and smooths.
+        """
         N, width = next(iter(hops.values())).shape
         blocks = []
         for first in range(0, N, BLOCK_ROWS):
@@ -305,8 +408,18 @@ class RuntimeModel:
             stack = np.zeros((self._num_hops, rows.stop - first, width), dtype=np.float32)
             for k, hop in hops.items():
                 stack[k] = hop[rows]
-            blocks.append(self._session.run(None, {"hops": stack})[0])
-        joined: NDArray[np.float32] = np.concatenate(blocks)
+            inputs = {"hops": stack}
+            if shown is not None:
+                inputs["labels"] = shown[rows]
+            if adjacency is not None:
+                near = adjacency[rows].tocoo()
+                inputs |= {
+                    "neighbour_rows": near.row.astype(np.int64)[:, None],
+                    "neighbours": near.col.astype(np.int64),
+                    "neighbour_weights": near.data[:, None],
+                }
+            blocks.append(self._session.run(None, inputs)[0])
+        joined: NDArray[np.float32] = np.concatenate(blocks, axis=-2)
         return joined
 
 

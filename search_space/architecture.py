@@ -205,6 +205,21 @@ class Architecture:
         """The choices that differ from the training recipe, by attribute."""
         return {field: value for field in _EXTRAS if (value := getattr(self, field)) is not None}
 
+    @property
+    def corrects(self) -> bool:
+        """Whether its post-processing is Correct & Smooth."""
+        return self.post_aggregator is not None and AggregatorName.parse(self.post_aggregator).kind == "cs"
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether it classifies with the labels of the training nodes: as inputs, or to correct and smooth with."""
+        return self.corrects or self.label_steps is not None
+
+    @property
+    def needs_its_graph(self) -> bool:
+        """Whether it can classify the graph that it was trained on and no other: nodes mean something to it."""
+        return self.needs_labels or self.adjacency is not None
+
     def __lt__(self, other: object) -> bool:
         if not isinstance(other, Architecture):
             return NotImplemented

@@ -19,7 +19,14 @@ from scipy import sparse
 
 from engines.evaluation.costs import ENTRY_BYTES, FLOAT_BYTES, held_features
 from engines.evaluation.hop_files import ColumnTiles, HopFile, HopRows, hop_bytes, new_file, writable
-from engines.evaluation.inference import BLOCK_ROWS, post_process, side_by_side, transform
+from engines.evaluation.inference import (
+    BLOCK_ROWS,
+    TrainingLabels,
+    post_process,
+    shown_labels,
+    side_by_side,
+    transform,
+)
 from engines.evaluation.propagation import propagate_step
 from search_space.architecture import Architecture
 from search_space.assembly import Network, required_hops
@@ -29,6 +36,9 @@ from search_space.graph_operators import channels, graph_operator
 ReadRows = Callable[[slice], NDArray[np.float32]]
 Walk = tuple[sparse.csr_array, float]
 """The matrix and the restart of one channel of the pre-aggregator."""
+
+POST_ARRAYS_WITH_LABELS = 7
+"""Arrays of scores at once in Correct & Smooth: errors and corrected predictions beside what travels."""
 
 ARRAYS_AT_ONCE = 3
 """Of a tile, while it is propagated: hop 0, the hop before and the one that is written."""
@@ -42,6 +52,7 @@ def classify_within(
     read_features: ReadRows,
     memory_bytes: int,
     *,
+    known: TrainingLabels | None = None,
     at_any_cost: bool = False,
     folder: Path | None = None,
 ) -> NDArray[np.float32]:
@@ -52,6 +63,7 @@ def classify_within(
         num_features: F.
         read_features: given a range of rows, returns their normalised features, (n, F).
         memory_bytes: what all this may take, the adjacency and what `read_features` reads from not counted.
+        known: for designs that need it.
         at_any_cost: where even one column at a time takes more, take that instead of refusing.
         folder: where hops are put that do not fit, on a disk; None for the system's place for temporary files.
     Returns:
@@ -67,13 +79,17 @@ def classify_within(
     building = built + 2 * (adjacency.nnz + N) * 12 if design.k_pre or design.k_post else 0
     num_channels = len(channels(design.pre_aggregator)) if design.pre_aggregator is not None else 1
     matrix_bytes = num_channels * built if design.k_pre else 0
+    if design.label_steps is not None:
+        matrix_bytes += built + 2 * N * C * FLOAT_BYTES
+    if network.adjacency is not None:
+        matrix_bytes += network.adjacency.weights.numel() * FLOAT_BYTES  # a copy with all repeats side by side
     block_bytes = BLOCK_ROWS * FLOAT_BYTES * (2 * len(required_hops(design)) + 1) * num_features * num_channels
     left = memory_bytes - max(matrix_bytes + block_bytes, scores_bytes)
     least = max(
         building + (scores_bytes if design.k_post else 0),
         matrix_bytes + ARRAYS_AT_ONCE * N * FLOAT_BYTES + block_bytes,
         matrix_bytes + scores_bytes + block_bytes,
-        built + 5 * scores_bytes if design.k_post else 0,
+        built + (POST_ARRAYS_WITH_LABELS if design.needs_labels else 5) * scores_bytes if design.k_post else 0,
     )
     if least > memory_bytes and not at_any_cost:
         raise ConfigError(
@@ -86,8 +102,16 @@ def classify_within(
         for operator in channels(design.pre_aggregator):
             matrix = matrices.setdefault(operator.matrix_key, operator.matrix(adjacency))
             walks.append((matrix, operator.restart))
+    shown = None
+    if design.label_steps is not None:
+        assert known is not None, "label reuse needs the training labels"
+        low = graph_operator("augmented")
+        if low.matrix_key not in matrices:
+            matrices[low.matrix_key] = low.matrix(adjacency)
+        shown = shown_labels(design.label_steps, known, matrices[low.matrix_key], C)
+    rows = adjacency if design.adjacency is not None else None
     with propagated(design, walks, (N, num_features), read_features, left, folder) as hops:
-        probabilities = transform(network, hops)
+        probabilities = transform(network, hops, shown=shown, adjacency=rows)
         del hops
     if design.post_aggregator is None:
         return probabilities
@@ -95,7 +119,7 @@ def classify_within(
     if operator.matrix_key not in matrices:
         walks.clear()
         matrices = {operator.matrix_key: operator.matrix(adjacency)}
-    return post_process(probabilities, matrices[operator.matrix_key], operator, design.k_post)
+    return post_process(probabilities, matrices[operator.matrix_key], operator, design.k_post, known)
 
 
 @contextlib.contextmanager

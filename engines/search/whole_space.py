@@ -92,7 +92,7 @@ class WholeSpace:
         return total
 
     def between_parts(self, parameters: Floats) -> list[Table]:
-        """For each term the similarities of its left parts (A, A), the variance in them, and of its right ones (B, B)."""
+        """For each term the similarities of its left parts (A, A), with the variance, and of its right ones (B, B)."""
         tables = []
         for term, (one, other), (variance, of_factors) in zip(
             self.kernel.terms, self._sides, self.kernel.split(parameters), strict=True

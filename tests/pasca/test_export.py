@@ -49,7 +49,7 @@ def test_the_description_says_what_the_model_is(
     assert found["design"] == DESIGN
     assert found["pre"] == {"aggregator": "ppr0.1", "steps": 2}
     assert found["post"] == {"aggregator": "augmented", "steps": 2}
-    assert found["hop_stack"] == {"hops": 3, "read": [0, 1, 2]}
+    assert found["hop_stack"] == {"hops": 3, "columns": 4, "read": [0, 1, 2]}
     assert found["classes"] == ["red", "green", "blue"]
     assert found["features"] == {"count": 4, "names": ["f1", "f2", "f3", "f4"], "made": None, "belong_to": None}
     assert found["normalisation"]["mean"] == named_graph.features.mean(axis=0, dtype=np.float64).tolist()

@@ -18,8 +18,7 @@ from pasca.progress import Silence
 from pasca.ranks import Ranks
 from pasca.results import Study
 from search_space.architecture import Architecture
-from search_space.errors import ConfigError, DesignError, RunError, SpaceError
-from search_space.extended import ExtendedSpace
+from search_space.errors import ConfigError, RunError, SpaceError
 
 PART: dict[str, Any] = {
     "base": "extended",
@@ -110,25 +109,3 @@ def test_ranks_that_share_a_design_know_the_papers_space_alone() -> None:
     config = RunConfig(space={"base": "extended"}, ranks_per_evaluator=2)
     with pytest.raises(ConfigError, match="know the paper's space, not 'extended'"):
         Ranks(Alone()).settle(config, custom=False)  # type: ignore[arg-type]
-
-
-def test_a_design_that_needs_labels_is_refused_before_anything_is_written(
-    named_graph: Graph, make_trained: Any, tmp_path: Path
-) -> None:
-    from engines.evaluation.recipe import Recipe
-    from pasca.export import as_model, export_design
-
-    trained = make_trained("-/-/mlp-1/cs0.8^2", named_graph)
-    with pytest.raises(DesignError, match="corrects and smooths with the labels of the training nodes"):
-        export_design(trained, named_graph, Recipe(), tmp_path / "model", metrics={}, protocol={})
-    assert not (tmp_path / "model").exists()
-    with pytest.raises(DesignError, match="takes as inputs the labels of the training nodes"):
-        as_model(make_trained("-/-/mlp-1/-@labels=1", named_graph), named_graph, Recipe())
-    with pytest.raises(DesignError, match="has a weight for each node of the graph it was trained on"):
-        as_model(make_trained("-/-/mlp-1/-@adjacency=rows", named_graph), named_graph, Recipe())
-    with pytest.raises(DesignError, match="corrects and smooths"):
-        as_model(trained, named_graph, Recipe())
-
-
-def test_the_extended_space_is_public() -> None:
-    assert pasca.ExtendedSpace is ExtendedSpace

@@ -38,6 +38,13 @@ DESIGNS = (
     "ppr0.1^3/none/mlp-2/-",
     "-/-/mlp-2/ppr0.1^2",
 )
+BOUND = (
+    "augmented^1/none/mlp-2/cs0.8^3",
+    "heat0.5^1/concat/mlp-2/augmented^1@labels=1",
+    "-/-/mlp-3/-@adjacency=rows",
+    "ppr0.1^2/mean/mlp-1/cs0.5_loops0^2@labels=1,adjacency=rows",
+)
+"""Designs that classify the graph that they were trained on and no other."""
 NOTHING = np.zeros(0, np.int64)
 NO_SPLIT = Split(NOTHING, NOTHING, NOTHING)
 
@@ -74,6 +81,41 @@ def test_a_trained_design_predicts_after_the_export_as_before(
         )
         after = load_model(folder).predict(named_graph).probabilities
         np.testing.assert_allclose(after, before[repeat], atol=1e-6)
+
+
+@pytest.mark.parametrize("design", BOUND)
+def test_a_design_that_knows_its_graph_predicts_after_the_export_as_before(
+    tmp_path: Path, named_graph: Graph, design: str
+) -> None:
+    recipe = Recipe(hidden_width=8, max_epochs=6)
+    evaluator = LocalEvaluator(named_graph, recipe=recipe, threads=1, memory_bytes=1 << 30)
+    trained = evaluator.train(Architecture.parse(design), [1, 2])
+    before = evaluator.probabilities(trained)
+    folder = export_design(trained, named_graph, recipe, tmp_path / "m", metrics={}, protocol={}, ensemble=True)
+    model = load_model(folder)
+    after = model.predict(without_labels(named_graph)).probabilities
+    np.testing.assert_allclose(after, before.mean(axis=0), atol=1e-6)
+    np.testing.assert_array_equal(model.predict(named_graph, memory="1MB").probabilities, after)
+    known = json.loads((folder / "model.json").read_text())["known"]
+    if model.design.needs_labels:
+        assert known["nodes"] == named_graph.split.train.tolist(), "of no other nodes"
+        assert f"the labels of its {len(known['nodes'])} training nodes" in (folder / "README.md").read_text()
+    else:
+        assert known is None
+
+
+@pytest.mark.parametrize("design", BOUND)
+def test_a_design_that_knows_its_graph_refuses_another(
+    export: Callable[..., Path], named_graph: Graph, design: str
+) -> None:
+    folder = export(design, named_graph)
+    fewer = named_graph.adjacency.tolil()
+    fewer[0, 1] = fewer[1, 0] = 0
+    other = sparse.csr_array(fewer)
+    with pytest.raises(ModelError, match=r"the graph that it was trained on, and small has other edges; export a"):
+        load_model(folder).predict(replace(named_graph, adjacency=other))
+    with pytest.raises(ModelError, match=r"and the adjacency has other edges"):
+        RuntimeModel.load(folder).predict_proba(other, named_graph.features)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -287,7 +329,7 @@ def test_a_model_says_how_its_graphs_are_read(export: Callable[..., Path], named
 # Some nodes only
 
 
-@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("design", [*DESIGNS, *BOUND])
 def test_some_nodes_get_the_answer_of_the_whole_graph(
     export: Callable[..., Path], named_graph: Graph, design: str
 ) -> None:
@@ -391,7 +433,7 @@ def flip(path: Path) -> None:
         (lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe\x00"), "is damaged, it is not JSON"),
         (lambda folder: (folder / "model.json").write_text("[]"), "does not describe a model of pasca"),
         (lambda folder: edit(folder, True, format="other"), "its format is not 'pasca-model'"),
-        (lambda folder: edit(folder, True, format_version=2), "version 2, this pasca reads up to 1; use a newer pasca"),
+        (lambda folder: edit(folder, True, format_version=3), "version 3, this pasca reads up to 2; use a newer pasca"),
         (lambda folder: edit(folder, True, format_version=None), "version None"),
         (lambda folder: edit(folder, True, recipe=None), r"lacks what a model needs \(KeyError\('recipe'\)\)"),
         (lambda folder: edit(folder, True, design="x"), "lacks what a model needs .*a design has four parts"),
@@ -415,6 +457,36 @@ def test_a_folder_that_is_not_as_it_was_exported_is_refused_in_one_line(
         load_model(folder)
     assert re.match(r"[^\n]*\Z", str(caught.value))
     assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("known", "message"),
+    [
+        ({"nodes": [60], "classes": [0]}, "known.nodes are not numbers from 0 to 59, one for each node"),
+        ({"nodes": [1, 2], "classes": [0, 3]}, "known.classes are not numbers from 0 to 2"),
+        ({"nodes": [1, 2], "classes": [0]}, "known.classes are not"),
+        ({"nodes": [[1]], "classes": [[0]]}, "known.nodes are not"),
+        ({"nodes": ["a"], "classes": [0]}, "invalid literal"),
+        ({"classes": [0]}, "KeyError"),
+    ],
+)
+def test_labels_that_are_not_those_of_nodes_are_refused_by_both_readers(
+    export: Callable[..., Path], named_graph: Graph, known: Any, message: str
+) -> None:
+    folder = export(BOUND[0], named_graph)
+    edit(folder, True, known=known)
+    for read in (load_model, RuntimeModel.load):
+        with pytest.raises(ModelError, match=message):
+            read(folder)
+
+
+def test_a_model_whose_labels_are_gone_is_refused(export: Callable[..., Path], named_graph: Graph) -> None:
+    folder = export(BOUND[1], named_graph)
+    edit(folder, True, known=None)
+    with pytest.raises(ModelError, match="needs labels of training nodes, and there are none"):
+        load_model(folder)
+    with pytest.raises(ModelError, match="needs labels of training nodes, and there are none"):
+        RuntimeModel.load(folder)
 
 
 def test_the_runtime_refuses_a_network_that_onnx_runtime_does_not_take(

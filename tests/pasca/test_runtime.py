@@ -36,6 +36,11 @@ ROOT = Path(__file__).resolve().parents[2]
         "triangle^2/mean/mlp-1/triangle^1",
         "ppr0.1^3/none/mlp-2/-",
         "-/-/mlp-2/ppr0.1^2",
+        "augmented^1/none/mlp-2/cs0.8^3",
+        "-/-/mlp-1/-@labels=2",
+        "heat0.5^1/concat/mlp-2/augmented^1@labels=1",
+        "-/-/mlp-3/-@adjacency=rows",
+        "ppr0.1^2/mean/mlp-1/cs0.5_loops0^2@labels=1,adjacency=rows",
     ],
 )
 @pytest.mark.parametrize("normalise", ["row", "standard"])

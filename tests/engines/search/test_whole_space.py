@@ -35,7 +35,9 @@ def test_everything_equals_the_dense_kernel(name: str, rows: slice) -> None:
     assert whole.covariances(tables, some) == pytest.approx(dense[some])
     assert whole.toward(tables, design_weights) == pytest.approx(design_weights @ dense)
     square = kernel.matrix(p, features, features)
-    assert whole.quadratic(whole.between_parts(p), design_weights) == pytest.approx(design_weights @ square @ design_weights)
+    assert whole.quadratic(whole.between_parts(p), design_weights) == pytest.approx(
+        design_weights @ square @ design_weights
+    )
 
 
 def test_the_papers_space_is_cut_between_pre_processing_and_the_rest() -> None:
