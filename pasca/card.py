@@ -70,7 +70,8 @@ def card(description: Mapping[str, Any]) -> str:
         "| --- | --- |",
         f"| `{DESCRIPTION_FILE}` | design, class names, features, normalisation, recipe, figures, checksums |",
         f"| `{WEIGHTS_FILE}` | the weights |",
-        f"| `{ONNX_FILE}` | the network: `hops` ({stack['hops']}, n, {stack['columns']}), normalised and propagated{_further_inputs(description)}, to `probabilities` before post-processing |",
+        f"| `{ONNX_FILE}` | the network: `hops` ({stack['hops']}, n, {stack['columns']}), normalised and "
+        f"propagated{_further_inputs(description)}, to `probabilities` before post-processing |",
         f"| `{CARD_FILE}` | this card; it may be edited, the other files are checked against their checksums |",
         "",
     ]
