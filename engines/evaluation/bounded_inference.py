@@ -23,7 +23,7 @@ from engines.evaluation.inference import (
     BLOCK_ROWS,
     TrainingLabels,
     post_process,
-    shown_labels,
+    reused_labels,
     side_by_side,
     transform,
 )
@@ -102,13 +102,7 @@ def classify_within(
         for operator in channels(design.pre_aggregator):
             matrix = matrices.setdefault(operator.matrix_key, operator.matrix(adjacency))
             walks.append((matrix, operator.restart))
-    shown = None
-    if design.label_steps is not None:
-        assert known is not None, "label reuse needs the training labels"
-        low = graph_operator("augmented")
-        if low.matrix_key not in matrices:
-            matrices[low.matrix_key] = low.matrix(adjacency)
-        shown = shown_labels(design.label_steps, known, matrices[low.matrix_key], C)
+    shown = reused_labels(design, known, adjacency, matrices, C)
     rows = adjacency if design.adjacency is not None else None
     with propagated(design, walks, (N, num_features), read_features, left, folder) as hops:
         probabilities = transform(network, hops, shown=shown, adjacency=rows)

@@ -68,13 +68,7 @@ def classify(
             found.append(of_channel)
         hops = side_by_side(found)
         del found, of_channel, step
-    shown = None
-    if design.label_steps is not None:
-        assert known is not None, "label reuse needs the training labels"
-        low = graph_operator("augmented")
-        if low.matrix_key not in matrices:
-            matrices[low.matrix_key] = low.matrix(adjacency)
-        shown = shown_labels(design.label_steps, known, matrices[low.matrix_key], network.transform.num_classes)
+    shown = reused_labels(design, known, adjacency, matrices, network.transform.num_classes)
     rows = adjacency if design.adjacency is not None else None
     probabilities = transform(network, hops, shown=shown, adjacency=rows)
     if design.post_aggregator is None:
@@ -84,6 +78,27 @@ def classify(
     if operator.matrix_key not in matrices:
         matrices = {operator.matrix_key: operator.matrix(adjacency)}
     return post_process(probabilities, matrices[operator.matrix_key], operator, design.k_post, known)
+
+
+def reused_labels(
+    design: Architecture,
+    known: TrainingLabels | None,
+    adjacency: sparse.csr_array,
+    matrices: dict[str, sparse.csr_array],
+    num_classes: int,
+) -> NDArray[np.float32] | None:
+    """Further inputs (N, C) of a design that reuses labels; None for others.
+
+    Args:
+        matrices: built so far, by key; added to.
+    """
+    if design.label_steps is None:
+        return None
+    assert known is not None, "label reuse needs the training labels"
+    low = graph_operator("augmented")
+    if low.matrix_key not in matrices:
+        matrices[low.matrix_key] = low.matrix(adjacency)
+    return shown_labels(design.label_steps, known, matrices[low.matrix_key], num_classes)
 
 
 def shown_labels(steps: int, known: TrainingLabels, matrix: sparse.csr_array, num_classes: int) -> NDArray[np.float32]:
