@@ -65,7 +65,7 @@ def test_hops_that_are_not_read_are_not_kept(tmp_path: Path, monkeypatch: pytest
     kept: list[list[str]] = []
     design = Architecture.parse("ppr0.1^4/none/mlp-1/-")
 
-    def look(network: Network, hops: object) -> np.ndarray:
+    def look(network: Network, hops: object, **further: object) -> np.ndarray:
         kept.append(sorted(path.name for path in tmp_path.rglob("*") if path.is_file()))
         return np.ones((1, N, C), np.float32)
 
