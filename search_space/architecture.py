@@ -84,6 +84,11 @@ def _positive(field: str, value: Any) -> float:
     return number
 
 
+def _weight(field: str, value: Any) -> float | None:
+    """A number of at least 0, or its text; 0 is None."""
+    return _number(field, value) or None
+
+
 def _number(field: str, value: Any) -> float:
     """A number of at least 0, or its text, with as many digits as the text form shows."""
     try:
@@ -117,6 +122,7 @@ _EXTRAS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "residual": ("residual", _one_of("on", "off", usual="on")),
     "label_steps": ("labels", _steps),
     "adjacency": ("adjacency", _one_of("none", "rows", usual="none")),
+    "consistency": ("consistency", _weight),
 }
 """Attributes that differ from the training recipe: their key in the text form, and what reads a value or its text."""
 
@@ -146,6 +152,7 @@ class Architecture:
         residual: `off` where hidden layers have none; None where those of equal width have one.
         label_steps: steps that the labels of training nodes take before they become inputs, too; None without.
         adjacency: `rows` where the rows of the adjacency are inputs, too; None without.
+        consistency: weight of the loss that asks for the same answer under different masks; None without.
     Raises:
         DesignError: a name is unknown, a number is out of range, or an active stage misses its choice.
     """
@@ -166,6 +173,7 @@ class Architecture:
     residual: str | None = None
     label_steps: int | None = None
     adjacency: str | None = None
+    consistency: float | None = None
 
     def __post_init__(self) -> None:
         for field, least in (("k_pre", 0), ("k_trans", 1), ("k_post", 0)):

@@ -1,6 +1,6 @@
 """ExtendedSpace: the paper's space widened by training, graph, message and post-processing choices.
 
-With some 10^13 designs it can be sampled, indexed and walked from neighbour to neighbour, but not listed. Its choices
+With some 10^15 designs it can be sampled, indexed and walked from neighbour to neighbour, but not listed. Its choices
 fall into groups that do not depend on one another; the designs are all combinations of one member of each group, so
 the number of a design has a digit for each group.
 """
@@ -69,6 +69,7 @@ _DIMENSIONS: dict[str, _Dimension] = {
     "weight_decay": _Dimension("ordinal", (0.0, 5e-5, 5e-4, 5e-3), 5e-4),
     "label_steps": _Dimension("ordinal", (0, 1, 2, 3), 0),
     "adjacency": _Dimension("categorical", ("none", "rows"), "none"),
+    "consistency": _Dimension("ordinal", (0.0, 0.3, 1.0, 3.0), 0.0),
     "normalise": _Dimension("categorical", NORMALISATIONS, "row"),
     "k_post": _Dimension("ordinal", (0, *_STEPS), 2),
     "post_kind": _Dimension("categorical", POST_KINDS, "augmented", ("k_post", _STEPS)),
@@ -87,6 +88,7 @@ _GROUPS = (
     ("weight_decay",),
     ("label_steps",),
     ("adjacency",),
+    ("consistency",),
     ("normalise",),
     ("k_post", "post_kind", "post_alpha", "post_step", "post_share", "post_exponent", "post_loops"),
 )
@@ -247,6 +249,7 @@ class ExtendedSpace:
             if name not in ("hidden_width", "dropout") or design.k_trans > 1:
                 found[name] = self._recipe[name] if value is None else value
         found |= {"label_steps": design.label_steps or 0, "adjacency": design.adjacency or "none"}
+        found["consistency"] = design.consistency or 0.0
         if design.k_trans > 1:
             found["norm"] = design.norm or "none"
         if design.k_trans > 2:
@@ -274,6 +277,7 @@ class ExtendedSpace:
             residual=chosen["residual"],
             label_steps=chosen["label_steps"],
             adjacency=chosen["adjacency"],
+            consistency=chosen["consistency"],
         )
 
     def settle(self, codes: Codes) -> Codes:
@@ -417,6 +421,8 @@ def _try(name: str, value: Any) -> None:
         Architecture(0, None, None, 3, **{name: value})
     elif name == "label_steps":
         Architecture(0, None, None, 1, label_steps=value)
+    elif name == "consistency":
+        Architecture(0, None, None, 1, consistency=value)
     elif name.endswith("alpha") or name == "message_decay":
         AggregatorName("ppr", value)
     elif name.endswith(("step", "share")):

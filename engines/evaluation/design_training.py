@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
+from engines.evaluation.consistency import Consistency, unlabelled
 from engines.evaluation.costs import Sizes
 from engines.evaluation.feeding import BatchFeed, Feed, RowSource, WholeFeed
 from engines.evaluation.hop_cache import HopCache
@@ -25,6 +26,7 @@ from engines.evaluation.inference import (
     post_process,
     shown_labels,
     side_by_side,
+    stack_rows,
     transform,
 )
 from engines.evaluation.label_reuse import LabelReuse
@@ -254,9 +256,12 @@ class DesignTrainer:
         train, validation = (
             RowSource(hops, nodes, torch.from_numpy(task.labels[nodes])) for nodes in (split.train, split.validation)
         )
-        if plan.batch_rows is not None and (design.label_steps is not None or design.adjacency is not None):
-            raise TrialFailure(f"{design} has further inputs and needs all training rows at once; raise --memory")
-        reuse, near = self._label_reuse(design), self._adjacency_rows(design)
+        if plan.batch_rows is not None and _needs_all_rows(design):
+            raise TrialFailure(f"{design} needs all training rows at once, which do not fit the memory; raise --memory")
+        reuse, near, consistency = self._label_reuse(design), self._adjacency_rows(design), None
+        if design.consistency is not None:
+            others, rows = unlabelled(task.sizes.num_nodes, split.train), self._adjacency_of(design)
+            consistency = Consistency(design.consistency, others, stack_rows(hops, others), self._device, rows)
         feed: Feed
         if plan.batch_rows is None:
             feed = WholeFeed(train.all(), validation.all(), self._device)
@@ -264,7 +269,9 @@ class DesignTrainer:
             feed = BatchFeed(train, validation, plan.batch_rows, self._device)
 
         def train_group(group: Sequence[int]) -> Trained:
-            return train_from(feed, design, task.recipe, task.sizes.num_classes, group, self._device, reuse, near)
+            return train_from(
+                feed, design, task.recipe, task.sizes.num_classes, group, self._device, reuse, near, consistency
+            )
 
         parts: list[Trained]
         if plan.batch_rows is None and plan.repeats_together >= len(seeds) and self._device.type == "cpu":
@@ -275,6 +282,10 @@ class DesignTrainer:
         hidden_width = recipe_of(design, task.recipe).hidden_width
         whole = together(parts, design, feed.num_features, hidden_width, task.sizes.num_classes, task.sizes.num_nodes)
         return whole, {} if plan.batch_rows is None else {"batch_rows": plan.batch_rows}
+
+
+def _needs_all_rows(design: Architecture) -> bool:
+    return any(choice is not None for choice in (design.label_steps, design.adjacency, design.consistency))
 
 
 def _groups(seeds: Sequence[int], most: int) -> list[Sequence[int]]:

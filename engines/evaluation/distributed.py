@@ -254,12 +254,12 @@ def _check_design(design: Architecture) -> None:
 
     Raises:
         TrialFailure: the design propagates by another matrix than the paper's, corrects and smooths, reuses labels,
-            or normalises features other than the recipe.
+            looks at nodes without labels, or normalises features other than the recipe.
     """
-    if design.label_steps is not None or design.adjacency is not None or design.normalise is not None:
+    if any(getattr(design, name) is not None for name in ("label_steps", "adjacency", "consistency", "normalise")):
         raise TrialFailure(
-            f"a group of ranks has no further inputs and normalises features as the recipe says; evaluate {design} "
-            "with one rank an evaluator"
+            "a group of ranks has no further inputs, trains on labelled nodes alone and normalises features as the "
+            f"recipe says; evaluate {design} with one rank an evaluator"
         )
     for aggregator in (design.pre_aggregator, design.post_aggregator):
         name = AggregatorName.parse(aggregator) if aggregator is not None else None

@@ -66,25 +66,30 @@ class LabelReuse:
         everything = label_inputs(num_nodes, num_classes, nodes, classes, steps, step)
         self.validation = torch.from_numpy(everything[validation])
 
-    def draw(self, generators: Sequence[torch.Generator]) -> tuple[torch.Tensor, torch.Tensor]:
+    def draw(
+        self, generators: Sequence[torch.Generator], further: NDArray[np.int64] | None = None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Show half of the labels, each repeat its own half.
 
         Args:
             generators: one a repeat.
+            further: (b,) nodes outside the training part whose inputs are wanted, too.
         Returns:
-            Inputs of the training rows (S, n, C), and which rows are learned from, (S, n) of 0 and 1.
+            Inputs of the training rows, then of the further nodes (S, n + b, C), and which training rows are learned
+            from, (S, n) of 0 and 1.
         """
         n, S = self._nodes.size, len(generators)
         shown = torch.stack([torch.rand(n, generator=one, device=one.device) < 0.5 for one in generators]).cpu()
-        return self.inputs(shown), (~shown).float().reshape(S, n)
+        return self.inputs(shown, further), (~shown).float().reshape(S, n)
 
-    def inputs(self, shown: torch.Tensor) -> torch.Tensor:
-        """Inputs of the training rows, (S, n, C), where the labels shown are (S, n)."""
+    def inputs(self, shown: torch.Tensor, further: NDArray[np.int64] | None = None) -> torch.Tensor:
+        """Inputs of the training rows, then of further nodes, (S, n + b, C), where the labels shown are (S, n)."""
         (N, C), S = self._shape, len(shown)
         start = np.zeros((N, S, C), np.float32)
         start[self._nodes, :, self._classes] = shown.numpy().T
         current = start.reshape(N, S * C)
         for _ in range(self._steps):
             current = self._step(current)
-        rows = current[self._nodes].reshape(-1, S, C)
+        wanted = self._nodes if further is None else np.concatenate((self._nodes, further))
+        rows = current[wanted].reshape(-1, S, C)
         return torch.from_numpy(np.ascontiguousarray(rows.transpose(1, 0, 2)))

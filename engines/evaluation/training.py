@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from engines.evaluation.allocator import keeping_large_blocks
+from engines.evaluation.consistency import NUM_VIEWS, Consistency
 from engines.evaluation.dropout import RepeatDropout
 from engines.evaluation.feeding import Feed, OpenFeed, Rows, WholeFeed
 from engines.evaluation.label_reuse import LabelReuse
@@ -82,6 +83,7 @@ def train_from(
     device: torch.device,
     labels_shown: LabelReuse | None = None,
     adjacency: AdjacencyRows | None = None,
+    consistency: Consistency | None = None,
 ) -> Trained:
     """Train one design once per seed, by the recipe with what the design says otherwise.
 
@@ -93,6 +95,7 @@ def train_from(
     Args:
         labels_shown: for a design that reuses labels, whose training rows come all at once.
         adjacency: for a design that takes adjacency rows; as before.
+        consistency: for a design that is to be consistent where there are no labels.
     Raises:
         TrialFailure: the loss is not finite.
     """
@@ -114,15 +117,31 @@ def train_from(
     best = BestWeights(network, len(seeds))
     curve: list[tuple[int, float, float]] = []
     epoch = 0
+    others = None if consistency is None else consistency.prepare(network)
     with keeping_large_blocks(), feed.open(network) as rows:
         for epoch in range(1, recipe.max_epochs + 1):
             steps: list[tuple[torch.Tensor, int]] = []
             for inputs, labels in rows.batches(epoch):
                 optimiser.zero_grad(set_to_none=True)
-                shown, counted = (None, None) if labels_shown is None else labels_shown.draw(label_generators)
-                near = None if adjacency is None else adjacency.train
-                outputs = network(inputs, input_dropout, hidden_dropout, _on(shown, device), near)
-                losses = _losses(outputs, labels, weights, _on(counted, device))
+                near, further = None if adjacency is None else adjacency.train, None
+                if consistency is not None and others is not None:
+                    places = consistency.places(epoch)
+                    further = consistency.nodes(places)
+                    drawn = others.index_select(others.dim() - 2, torch.from_numpy(places).to(device))
+                    inputs = torch.cat((inputs, drawn), dim=inputs.dim() - 2)
+                    near = None if near is None else torch.cat((near, consistency.near(places)))
+                shown, counted = None, None
+                if labels_shown is not None:
+                    shown, counted = labels_shown.draw(label_generators, further)
+                shown, counted = _on(shown, device), _on(counted, device)
+                views = [
+                    network(inputs, input_dropout, hidden_dropout, shown, near)
+                    for _ in range(1 if consistency is None else NUM_VIEWS)
+                ]
+                n = labels.numel()
+                losses = torch.stack([_losses(view[:, :n], labels, weights, counted) for view in views]).mean(dim=0)
+                if consistency is not None:
+                    losses = losses + consistency.losses([view[:, n:] for view in views])
                 losses.sum().backward()  # type: ignore[no-untyped-call]
                 optimiser.step()
                 steps.append((losses.detach().mean(), labels.numel()))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from engines.evaluation.consistency import MOST_NODES, NODES_A_STEP, NUM_VIEWS
 from engines.evaluation.costs import FLOAT_BYTES, Sizes, hidden_width, join_width
 from engines.evaluation.feeding import BLOCKS_PER_BATCH
 from search_space.architecture import LEARNING_MESSAGES, Architecture
@@ -73,7 +74,12 @@ def plan_training(
     """
     row = _RowBytes.of(design, sizes)
     shared = (num_train + num_validation) * row.read
-    each = max(num_train * row.step, num_validation * row.look)
+    stepped = num_train
+    if design.consistency is not None:
+        others = min(sizes.num_nodes - num_train, MOST_NODES)
+        shared += 2 * others * row.read  # as read, and prepared
+        stepped = NUM_VIEWS * (num_train + min(others, NODES_A_STEP))
+    each = max(stepped * row.step, num_validation * row.look)
     if design.adjacency is not None:
         # a weight for each node with its gradient, two moments and the best so far, and a copy of weight and gradient
         first = sizes.num_classes if design.k_trans == 1 else hidden_width(design, sizes)

@@ -33,6 +33,7 @@ architectures = st.builds(
     normalise=st.sampled_from([None, *NORMALISATIONS]),
     label_steps=st.none() | st.integers(0, 4),
     adjacency=st.sampled_from([None, "none", "rows"]),
+    consistency=st.none() | st.floats(0.0, 10.0),
 )
 
 
@@ -101,6 +102,7 @@ def test_any_designs_can_be_sorted(one: Architecture, other: Architecture, third
         ("norm=batch", "unknown norm 'batch'; choose from: none, layer"),
         ("features=max", "unknown normalise 'max'; choose from: row, symmetric, l2, standard, none"),
         ("labels=-1", "label_steps must be a whole number of at least 1, got '-1'"),
+        ("consistency=-1", "consistency must be a number of at least 0, got '-1'"),
         ("depth=2", r"behind @ a design has KEY=VALUE with commas, as in @hidden=64,dropout=0.3; got 'depth=2'"),
         ("wd=1,wd=2", "wd is given twice"),
     ],

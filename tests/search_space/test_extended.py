@@ -39,6 +39,7 @@ SMALL = {
     "weight_decay": [5e-4, 0],
     "label_steps": 0,
     "adjacency": "none",
+    "consistency": 0,
     "normalise": "row",
     "k_post": 0,
 }

@@ -116,6 +116,7 @@ def test_a_space_that_is_exhausted_says_so(name: str) -> None:
             "weight_decay": 5e-4,
             "label_steps": 0,
             "adjacency": "none",
+            "consistency": 0,
             "normalise": "row",
         },
     )
