@@ -402,7 +402,7 @@ def test_stage_times_are_measured_once_and_reused(capsys: pytest.CaptureFixture[
         times = json.loads(Path(f"results/{name}/manifest.json").read_text())["stage_times"]
         shared = set(first["seconds"]) & set(times["seconds"])
         assert shared
-        assert all(first["seconds"][stage] == times["seconds"][stage] for stage in shared)
+        assert {stage: times["seconds"][stage] for stage in shared} == {s: first["seconds"][s] for s in shared}, extra
 
 
 def test_the_same_seed_and_stage_times_give_the_same_designs_and_errors(capsys: pytest.CaptureFixture[str]) -> None:
