@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 # A job in the background of a shell ignores Ctrl-C, and so would every process that a test starts and interrupts.
@@ -54,3 +55,11 @@ def pasca_data() -> Path:
     if not folder.is_dir():
         pytest.fail(f"PASCA_DATA must name a folder, got {name!r}")
     return folder.resolve()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests keep for later runs is not put among what this machine's user keeps."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PASCA_CACHE", str(tmp_path_factory.mktemp("pasca-cache")))
+        yield

@@ -28,8 +28,8 @@ TINY = ["--recipe", "max_epochs=4", "--recipe", "hidden_width=4", "--threads", "
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A working folder with a space file, and the run `tiny` on the embedded data set."""
+def here(tmp_path_factory: pytest.TempPathFactory, _own_cache: None) -> Path:
+    """A working folder with a space file, and the run `tiny` on the embedded data set, whose times go to the cache."""
     folder = tmp_path_factory.mktemp("cli")
     (folder / "space.toml").write_text(TINY_SPACE)
     before = Path.cwd()
