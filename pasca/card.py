@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pasca.runtime import CARD_FILE, DESCRIPTION_FILE, ONNX_FILE, WEIGHTS_FILE
+from pasca.model_folder import CARD_FILE, DESCRIPTION_FILE, ONNX_FILE, WEIGHTS_FILE
 
 MOST_NAMES = 30
 """Class names listed one by one; a card is for reading."""

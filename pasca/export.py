@@ -24,8 +24,7 @@ from engines.graph import Graph
 from pasca.atomic import new_folder, write_json
 from pasca.card import card
 from pasca.model import FITTED_FEATURES, Model, assemble
-from pasca.plain import plain
-from pasca.runtime import (
+from pasca.model_folder import (
     CARD_FILE,
     DESCRIPTION_FILE,
     FORMAT,
@@ -36,6 +35,7 @@ from pasca.runtime import (
     description_checksum,
     file_checksum,
 )
+from pasca.plain import plain
 from search_space.architecture import Architecture
 from search_space.errors import ConfigError, DesignError
 

@@ -13,9 +13,16 @@ from numpy.typing import NDArray
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe, recipe_of
 from engines.graph import Features, Graph, Nodes
+from pasca.model_folder import (
+    DESCRIPTION_FILE,
+    WEIGHTS_FILE,
+    check_graph,
+    known_labels,
+    match_columns,
+    read_description,
+)
 from pasca.predictions import Predictions, write_predictions
 from pasca.quantities import parse_bytes
-from pasca.runtime import DESCRIPTION_FILE, WEIGHTS_FILE, check_graph, known_labels, match_columns, read_description
 from search_space.architecture import Architecture
 from search_space.errors import InputError, ModelError
 

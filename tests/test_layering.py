@@ -94,7 +94,11 @@ ROOMS = (
     ),
     Room("pasca/", ("*",), ("mpi4py", "botorch", "gpytorch", "numba", "benchmarks", "tests")),
     # What an exported model needs on the machine that runs it.
-    Room("pasca/runtime.py", ("search_space.graph_operators", "search_space.errors", "numpy", "scipy", "onnxruntime")),
+    Room("pasca/model_folder.py", ("search_space.graph_operators", "search_space.errors", "numpy", "scipy")),
+    Room(
+        "pasca/runtime.py",
+        ("pasca.model_folder", "search_space.graph_operators", "search_space.errors", "numpy", "scipy", "onnxruntime"),
+    ),
     Room("benchmarks/", ("*",), ("tests",)),
 )
 

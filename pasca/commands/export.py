@@ -34,8 +34,8 @@ def export(
     debug: Debug = False,
 ) -> Answer:
     """Train a design of a run with the run's seeds and write it as a folder that predicts without the search."""
+    from pasca.model_folder import read_description
     from pasca.results import Study
-    from pasca.runtime import read_description
 
     if architecture and ensemble:
         raise ConfigError("--architecture writes no network and --ensemble several; give one of them")

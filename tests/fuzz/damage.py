@@ -134,7 +134,7 @@ def damaged_json(rng: random.Random, content: bytes) -> bytes:
     if rng.random() < 0.3:
         value = damaged_value(rng, value)
     if isinstance(value, dict) and "checksum" in value and value.get("format") == "pasca-model":
-        from pasca.runtime import description_checksum
+        from pasca.model_folder import description_checksum
 
         value["checksum"] = description_checksum(value)
     return json.dumps(value).encode("utf-8", errors="replace")
@@ -251,7 +251,7 @@ def resealed_folder(files: Files) -> bytes:
 
 def resealed_model(files: Files) -> bytes:
     """The same for a model."""
-    from pasca.runtime import description_checksum
+    from pasca.model_folder import description_checksum
 
     try:
         described = json.loads(files["model.json"])

@@ -20,7 +20,8 @@ from engines.evaluation.recipe import Recipe
 from engines.graph import Graph, Split, undirected
 from pasca.export import export_design
 from pasca.model import load_model
-from pasca.runtime import RuntimeModel, description_checksum, file_checksum
+from pasca.model_folder import description_checksum, file_checksum
+from pasca.runtime import RuntimeModel
 from search_space.architecture import MESSAGES, Architecture
 from search_space.errors import ConfigError, ModelError
 
