@@ -22,7 +22,7 @@ import numpy as np
 
 import pasca
 from engines.evaluation.local import LocalEvaluator
-from engines.evaluation.timing import StageTimes
+from engines.evaluation.stage_times import StageTimes
 from engines.history import History, gains
 from engines.loop import Plan, run_loop
 from engines.objectives import parse_objectives

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 LEAST_TRIALS = 8
 """Trials with values below which a surrogate says nothing about six choices."""
 
-_MOST_FITTED, _MOST_OBSERVED = 400, 800
+_MOST_FITTED, _MOST_OBSERVED = 200, 800
 """Trials, spread evenly over the run, that hyperparameters are fitted to, and that predictions are made from.
 
 The work grows with the cube of either; effects are averages over the whole space, and more trials hardly move them.

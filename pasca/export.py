@@ -80,7 +80,7 @@ def export_design(
     from safetensors.numpy import save
 
     from pasca.onnx_export import onnx_model
-    from search_space.assembly import hop_width
+    from search_space.hops import hop_width
 
     target = Path(folder)
     repeats = _repeats(trained, repeat, ensemble)
@@ -183,7 +183,7 @@ def _description(
     recipe: Recipe,
     repeats: NDArray[np.int64],
 ) -> dict[str, Any]:
-    from search_space.assembly import hop_width, required_hops
+    from search_space.hops import hop_width, required_hops
 
     design, names, known = trained.design, graph.feature_names, training_labels(graph)
     description = {

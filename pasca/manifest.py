@@ -152,8 +152,8 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def _hardware(device: str) -> dict[str, Any]:
+    from engines.evaluation.stage_times import hardware
     from engines.evaluation.threads import available_cores
-    from engines.evaluation.timing import hardware
 
     found: dict[str, Any] = {
         "processor": hardware(),

@@ -182,7 +182,8 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
     import torch
 
     from engines.evaluation.inference import TrainingLabels
-    from search_space.assembly import Network, hop_width
+    from search_space.assembly import Network
+    from search_space.hops import hop_width
 
     design, recipe = Architecture.parse(description["design"]), Recipe.from_mapping(description["recipe"])
     names, num_features = description["features"]["names"], int(description["features"]["count"])

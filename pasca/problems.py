@@ -154,8 +154,8 @@ def make_local_evaluator(
 ) -> Any:
     """A LocalEvaluator that starts from the stage times there are: recorded, of another run, or stored."""
     from engines.evaluation.local import LocalEvaluator
+    from engines.evaluation.stage_times import StageTimes, stage_key
     from engines.evaluation.threads import available_cores
-    from engines.evaluation.timing import StageTimes, stage_key
 
     threads = config.threads or max(available_cores() // config.workers, 1)
     times: StageTimes | None = None
@@ -202,7 +202,7 @@ def in_processes(config: RunConfig) -> bool:
 
 def keep_times(evaluator: Any, progress: Progress) -> None:
     """Store an evaluator's stage times for later runs; where that is impossible, say so and go on."""
-    from engines.evaluation.timing import stage_key
+    from engines.evaluation.stage_times import stage_key
 
     recipe, times = evaluator.recipe, evaluator.stage_times
     if times.key != stage_key(evaluator.graph, recipe.hidden_width, recipe.normalise, evaluator.threads):

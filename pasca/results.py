@@ -100,9 +100,9 @@ class Study:
         """How long the search had worked when each trial ended, pauses left out; see `pasca.working_time`."""
         return working_seconds(self.history, self._record.intervals())
 
-    def in_order_of_ending(self) -> list[Trial[Any]]:
-        """The finished trials, first ended first."""
-        ended = self.working_seconds()
+    def in_order_of_ending(self, ended: Mapping[int, float] | None = None) -> list[Trial[Any]]:
+        """The finished trials, first ended first; `ended` is `working_seconds()` where that is known already."""
+        ended = self.working_seconds() if ended is None else ended
         finished = [trial for trial in self.history if trial.finished]
         return sorted(finished, key=lambda trial: (ended.get(trial.number, 0.0), trial.number))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engines.evaluation.costs import Sizes, cost_of, cost_table, stages
-from engines.evaluation.timing import StageTimes
+from engines.evaluation.stage_times import StageTimes
 from engines.objectives import Floats
 from search_space.architecture import Architecture
 from search_space.space import SearchSpace

@@ -13,7 +13,7 @@ from pasca.runs import find_run
 from search_space.errors import ConfigError, RunError
 
 if TYPE_CHECKING:
-    from engines.evaluation.timing import StageTimes
+    from engines.evaluation.stage_times import StageTimes
 
 
 def cache_folder() -> Path:
@@ -30,7 +30,7 @@ def stored_times(key: str) -> StageTimes | None:
     Raises:
         ConfigError: the file is damaged; the message names it.
     """
-    from engines.evaluation.timing import StageTimes
+    from engines.evaluation.stage_times import StageTimes
 
     path = _path(key)
     try:
@@ -60,7 +60,7 @@ def times_of_run(run: str, structure_checksum: str) -> StageTimes:
     Raises:
         RunError: there is no such run, it has none, or it was on another graph.
     """
-    from engines.evaluation.timing import StageTimes
+    from engines.evaluation.stage_times import StageTimes
 
     manifest = read_manifest(find_run(run))
     if manifest["data"].get("structure_checksum") != structure_checksum:

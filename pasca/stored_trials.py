@@ -22,7 +22,7 @@ class StoredTrial:
     """What an `optuna.trial.FrozenTrial` says of the same name.
 
     Attributes:
-        user_attrs: the one attribute that was asked for, if the trial has it.
+        user_attrs: the attribute that was asked for, if the trial has it.
     """
 
     number: int
@@ -32,8 +32,8 @@ class StoredTrial:
     datetime_complete: datetime | None
 
 
-def stored_trials(storage: BaseStorage, study_id: int, attribute: str) -> Sequence[StoredTrial | FrozenTrial]:
-    """All trials of a study in the order of their numbers, each with one of its attributes.
+def stored_trials(storage: BaseStorage, study_id: int, attribute: str | None) -> Sequence[StoredTrial | FrozenTrial]:
+    """All trials of a study in the order of their numbers, each with one of its attributes or, for None, without.
 
     A storage other than a relational database is asked for whole trials.
     """
@@ -42,7 +42,7 @@ def stored_trials(storage: BaseStorage, study_id: int, attribute: str) -> Sequen
 
     if not isinstance(storage, RDBStorage):
         return storage.get_all_trials(study_id, deepcopy=False)
-    from sqlalchemy import DateTime, String, and_, cast, column, select, table
+    from sqlalchemy import DateTime, String, and_, cast, column, null, select, table
 
     trials = table(
         "trials",
@@ -56,17 +56,23 @@ def stored_trials(storage: BaseStorage, study_id: int, attribute: str) -> Sequen
         select(
             trials.c.number,
             cast(trials.c.state, String),
-            attributes.c.value_json,
+            null() if attribute is None else attributes.c.value_json,
             trials.c.datetime_start,
             trials.c.datetime_complete,
         )
-        .select_from(trials.outerjoin(attributes, its_own))
+        .select_from(trials if attribute is None else trials.outerjoin(attributes, its_own))
         .where(trials.c.study_id == study_id)
         .order_by(trials.c.number)
     )
     with storage.engine.connect() as connection:
         rows = connection.execute(query).all()
     return [
-        StoredTrial(number, TrialState[state], {} if text is None else {attribute: json.loads(text)}, began, ended)
+        StoredTrial(
+            number,
+            TrialState[state],
+            {} if attribute is None or text is None else {attribute: json.loads(text)},
+            began,
+            ended,
+        )
         for number, state, text, began, ended in rows
     ]

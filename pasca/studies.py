@@ -155,7 +155,7 @@ class StudyRecord(Generic[D]):
 
     def intervals(self) -> dict[int, tuple[float, float | None]]:
         """Start and end of each trial by number, in seconds since 1970; the end is None while it is running."""
-        stored = self._asked(lambda: stored_trials(self._storage, self._study_id, _TRIAL))
+        stored = self._asked(lambda: stored_trials(self._storage, self._study_id, None))
         return {
             trial.number: (
                 trial.datetime_start.timestamp(),

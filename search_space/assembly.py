@@ -9,7 +9,6 @@ from torch import nn
 
 from search_space.adjacency_layer import AdjacencyLayer
 from search_space.architecture import Architecture
-from search_space.graph_operators import GraphOperator, channels
 from search_space.message_operators import message_operator
 from search_space.transform import Dropout, InputDropout, Transform, glorot, repeat_product
 
@@ -100,18 +99,3 @@ class Network(nn.Module):
     def undecayed_parameters(self) -> list[nn.Parameter]:
         """Weights trained without weight decay: the hop weights of `weighted`."""
         return [parameter for name, parameter in self.named_parameters() if name == "join.logits"]
-
-
-def pre_operators(design: Architecture) -> tuple[GraphOperator, ...]:
-    """The operators that features propagate by, one a channel; none for a stage that is off."""
-    return () if design.pre_aggregator is None else channels(design.pre_aggregator)
-
-
-def hop_width(design: Architecture, num_features: int) -> int:
-    """Columns of a hop: F for each channel."""
-    return num_features * max(len(pre_operators(design)), 1)
-
-
-def required_hops(design: Architecture) -> tuple[int, ...]:
-    """Which hops a design reads: all of 0..K_pre, or the last one alone when nothing is joined."""
-    return (design.k_pre,) if design.message in (None, "none") else tuple(range(design.k_pre + 1))

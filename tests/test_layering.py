@@ -241,7 +241,7 @@ def test_what_the_table_allows_is_not_reported(tmp_path: Path, where: str, sourc
     assert violations(tmp_path) == []
 
 
-@pytest.mark.parametrize("package", ["search_space", "engines", "pasca"])
+@pytest.mark.parametrize("package", ["search_space", "engines", "pasca", "pasca.reporting"])
 def test_importing_a_package_loads_no_heavy_library(package: str) -> None:
     code = f"import sys, {package}; print(*sorted({HEAVY!r} & set(sys.modules)))"
     done = subprocess.run(

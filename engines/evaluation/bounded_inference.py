@@ -17,10 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from engines.evaluation.costs import ENTRY_BYTES, FLOAT_BYTES, held_features
+from engines.evaluation.costs import BLOCK_ROWS, ENTRY_BYTES, FLOAT_BYTES, held_features
 from engines.evaluation.hop_files import ColumnTiles, HopFile, HopRows, hop_bytes, new_file, writable
 from engines.evaluation.inference import (
-    BLOCK_ROWS,
     TrainingLabels,
     post_process,
     reused_labels,
@@ -29,9 +28,10 @@ from engines.evaluation.inference import (
 )
 from engines.evaluation.propagation import propagate_step
 from search_space.architecture import Architecture
-from search_space.assembly import Network, required_hops
+from search_space.assembly import Network
 from search_space.errors import ConfigError, StorageError
 from search_space.graph_operators import channels, graph_operator
+from search_space.hops import required_hops
 
 ReadRows = Callable[[slice], NDArray[np.float32]]
 Walk = tuple[sparse.csr_array, float]

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.evaluation.inference import BLOCK_ROWS
 from search_space.architecture import Architecture
-from search_space.assembly import hop_width, pre_operators
 from search_space.graph_operators import CorrectAndSmooth, GraphOperator, graph_operator
-from search_space.message_operators.jumping_knowledge import REFERENCE_WIDTH
+from search_space.hops import REFERENCE_WIDTH, hop_width, pre_operators
 from search_space.names import AggregatorName, decay_rate
 from search_space.space import SearchSpace
 
+BLOCK_ROWS = 1024
+"""Rows that inference joins and transforms together: a block of wide features stays near the last-level cache."""
 FLOAT_BYTES = 4
 ENTRY_BYTES = 8
 """A stored matrix entry: a float32 value and an int32 column."""

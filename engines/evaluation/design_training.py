@@ -39,9 +39,9 @@ from engines.evaluation.training import AdjacencyRows, Trained, together, train_
 from engines.evaluation.training_memory import plan_training
 from engines.graph import Nodes, Split
 from search_space.architecture import Architecture
-from search_space.assembly import required_hops
 from search_space.errors import TrialFailure
 from search_space.graph_operators import channels, graph_operator
+from search_space.hops import required_hops
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,9 +30,9 @@ from engines.evaluation.row_blocks import RowBlocks
 from engines.evaluation.training import Trained
 from engines.graph import Nodes
 from search_space.architecture import Architecture
-from search_space.assembly import required_hops
 from search_space.errors import ConfigError, TrialFailure
 from search_space.graph_operators import graph_operator
+from search_space.hops import required_hops
 from search_space.names import AggregatorName
 
 USUAL_RATES = Rates(multiply_adds=1e9, wire_bytes=1e9)

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.evaluation.costs import Sizes, cost_of, stages
-from engines.evaluation.timing import StageTimer, StageTimes
+from engines.evaluation.stage_times import StageTimes
+from engines.evaluation.timing import StageTimer
 from engines.objectives import Bound, Floats
 from search_space.architecture import Architecture
 from search_space.extended import ExtendedSpace

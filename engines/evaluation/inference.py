@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
+from engines.evaluation.costs import BLOCK_ROWS
 from engines.evaluation.hop_files import ColumnTiles, HopRows
 from engines.evaluation.label_reuse import label_inputs
 from engines.evaluation.propagation import propagate_step
@@ -17,9 +18,6 @@ from search_space.architecture import Architecture
 from search_space.assembly import Network
 from search_space.graph_operators import CorrectAndSmooth, GraphOperator, channels, graph_operator
 from search_space.graph_operators.correct_and_smooth import correct_and_smooth
-
-BLOCK_ROWS = 1024
-"""Rows that are joined and transformed together: a block of wide features stays near the last-level cache."""
 
 
 @dataclass(frozen=True, eq=False)

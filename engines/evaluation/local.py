@@ -24,8 +24,9 @@ from engines.evaluation.hop_store import HopStore, Section, section_key
 from engines.evaluation.metrics import check_metric
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.recipe import Recipe
+from engines.evaluation.stage_times import StageTimes, stage_key
 from engines.evaluation.threads import set_threads
-from engines.evaluation.timing import StageTimer, StageTimes, stage_key
+from engines.evaluation.timing import StageTimer
 from engines.graph import Graph, Nodes
 from engines.trial import Outcome
 from search_space.architecture import Architecture

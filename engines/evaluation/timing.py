@@ -1,4 +1,4 @@
-"""Stage times: a small table of measured stages from which the inference time of every design follows.
+"""Measuring the stages from which the inference time of every design follows; see `stage_times`.
 
 A propagation step takes as long at hop 6 as at hop 1, and a transform's time is the sum of its layers', so a hundred
 short measurements give the time of 153,510 designs before any is trained. Medians after a warm-up, the quicker of two
@@ -7,13 +7,8 @@ rounds, on the code that inference runs.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import platform
 import time
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
@@ -21,13 +16,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from torch.nn.functional import layer_norm
 
-from engines.evaluation.costs import Sizes, stages
-from engines.evaluation.inference import BLOCK_ROWS, adjacency_rows, side_by_side, stack_rows
+from engines.evaluation.costs import BLOCK_ROWS, Sizes, stages
+from engines.evaluation.inference import adjacency_rows, side_by_side, stack_rows
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.propagation import propagate_step
+from engines.evaluation.stage_times import StageTimes
 from engines.graph import Graph
 from search_space.architecture import Architecture
-from search_space.errors import ConfigError
 from search_space.graph_operators import graph_operator
 from search_space.graph_operators.correct_and_smooth import correct_and_smooth
 from search_space.message_operators import message_operator
@@ -35,60 +30,6 @@ from search_space.transform import NORM_EPSILON
 
 SECONDS_PER_STAGE = 0.1
 MOST_RUNS = 7
-
-
-@dataclass(frozen=True)
-class StageTimes:
-    """Measured stages of one graph on one machine.
-
-    Attributes:
-        key: what the times belong to: graph structure, hidden width, normalisation, hardware, threads.
-        seconds: median time of each stage, by the names of `costs.stages`.
-        entries: non-zeros of each matrix built, by matrix key.
-    """
-
-    key: str
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    entries: Mapping[str, int] = field(default_factory=dict)
-
-    def as_mapping(self) -> dict[str, Any]:
-        """JSON types; `from_mapping` reads them back."""
-        return {"key": self.key, "seconds": dict(self.seconds), "entries": dict(self.entries)}
-
-    @classmethod
-    def from_mapping(cls, values: Mapping[str, Any]) -> StageTimes:
-        """Read what `as_mapping` wrote.
-
-        Raises:
-            ConfigError: a part is missing or a time is not a positive number.
-        """
-        try:
-            seconds = {str(stage): float(value) for stage, value in values["seconds"].items()}
-            entries = {str(key): int(value) for key, value in values["entries"].items()}
-            key = str(values["key"])
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise ConfigError(f"this is not a table of stage times ({error!r}); measure anew with --retime") from None
-        for stage, value in seconds.items():
-            if not 0.0 < value < float("inf"):
-                raise ConfigError(f"stage {stage} has the time {value}; measure anew with --retime")
-        return cls(key, seconds, entries)
-
-
-def stage_key(graph: Graph, hidden_width: int, normalise: str, threads: int) -> str:
-    """Identifies what stage times depend on, as a hex digest usable as a file name."""
-    parts = (graph.structure_checksum, graph.num_classes, hidden_width, normalise, threads, hardware())
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
-
-
-def hardware() -> str:
-    """The processor's model name and machine type, as stable as the system states them."""
-    model = platform.processor() or "unknown processor"
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model)
-    except OSError:
-        pass  # not Linux: the platform's own name is what there is
-    return f"{model}, {platform.machine()}"
 
 
 class StageTimer:

@@ -14,7 +14,7 @@ from engines.evaluation.consistency import MOST_NODES, NODES_A_STEP, NUM_VIEWS
 from engines.evaluation.costs import FLOAT_BYTES, Sizes, hidden_width, join_width
 from engines.evaluation.feeding import BLOCKS_PER_BATCH
 from search_space.architecture import LEARNING_MESSAGES, Architecture
-from search_space.assembly import hop_width, required_hops
+from search_space.hops import hop_width, required_hops
 
 REPEATS_A_BATCH = 4
 """Repeats that a batch is sized for."""

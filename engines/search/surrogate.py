@@ -85,7 +85,7 @@ class Posterior:
 
     _factor: Floats
     _tables: list[Table]
-    _largest: Floats
+    _largest: Floats | None
 
     def __init__(
         self,
@@ -113,7 +113,7 @@ class Posterior:
         else:
             factor, done = self._cholesky(X[: self._start], self._diagonal[: self._start]), self._start
             self._tables = space.tables(found.parameters, X)
-            self._largest = self._variances_given_few(X[: self._start], self._diagonal[: self._start])
+            self._largest = None
         for i in range(done, len(X)):
             factor = self._appended(factor, X[:i], X[i], self._diagonal[i])
         self._factor = factor
@@ -201,13 +201,20 @@ class Posterior:
         half = self._half(self._full_factor, self._full_tables, rows)
         squares = half * half
         observed = self._signal - squares[: len(self._X)].sum(axis=0)
-        self._largest[rows] = _not_below(observed)
+        self._smooth_bounds[rows] = _not_below(observed)
         return self._deviation(observed - squares[len(self._X) :].sum(axis=0))
 
     @property
     def largest_deviations(self) -> Floats:
         """Upper bounds on `deviations` of every design, (N',): tight where an exact value was asked for before."""
-        return self._deviation(self._largest)
+        return self._deviation(self._smooth_bounds)
+
+    @property
+    def _smooth_bounds(self) -> Floats:
+        """Upper bounds on the smooth variances (N',), made when they are first asked for; `deviations` lowers them."""
+        if self._largest is None:
+            self._largest = self._variances_given_few(self._X[: self._start], self._diagonal[: self._start])
+        return self._largest
 
     def _deviation(self, smooth: Floats) -> Floats:
         deviation: Floats = self._found.scale * np.sqrt(np.maximum(smooth, _LEAST_VARIANCE) + self._own)

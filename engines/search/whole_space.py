@@ -88,7 +88,11 @@ class WholeSpace:
         """Σ_x weights_x · k(x, x_i) over all designs x, weights (N',), for each observed x_i, shape (n,)."""
         total = np.zeros(tables[0][0].shape[1])
         for (left, right), (one, other) in zip(tables, self._sides, strict=True):
-            total += np.einsum("bi,bi->i", _grid(one, other, weights).T @ left, right)
+            grid = _grid(one, other, weights)
+            if (factors := _factors(grid)) is not None:
+                total += (factors[0] @ left) * (factors[1] @ right)
+            else:
+                total += np.einsum("bi,bi->i", grid.T @ left, right)
         return total
 
     def between_parts(self, parameters: Floats) -> list[Table]:
@@ -106,7 +110,10 @@ class WholeSpace:
         total = 0.0
         for (left, right), (one, other) in zip(tables, self._sides, strict=True):
             grid = _grid(one, other, weights)
-            total += float((grid * (left @ grid @ right)).sum())
+            if (factors := _factors(grid)) is not None:
+                total += float(factors[0] @ left @ factors[0]) * float(factors[1] @ right @ factors[1])
+            else:
+                total += float((grid * (left @ grid @ right)).sum())
         return total
 
 
@@ -116,6 +123,16 @@ def _grid(one: _Side, other: _Side, weights: Floats) -> Floats:
     place = one.of_design * shape[1] + other.of_design
     grid: Floats = np.bincount(place, weights, shape[0] * shape[1]).astype(np.float64).reshape(shape)
     return grid
+
+
+def _factors(grid: Floats) -> tuple[Floats, Floats] | None:
+    """u (A,) and v (B,) of a grid u v', such as that of all designs with one value of a choice; None if it is none."""
+    largest = np.unravel_index(np.abs(grid).argmax(), grid.shape)
+    peak = grid[largest]
+    if peak == 0.0:
+        return np.zeros(grid.shape[0]), np.zeros(grid.shape[1])
+    u, v = grid[:, largest[1]] / peak, grid[largest[0]]
+    return (u, v) if np.abs(grid - np.outer(u, v)).max() <= 1e-12 * abs(peak) else None
 
 
 def _table(term: Term, parameters: Sequence[Floats], side: _Side, X: Floats) -> Floats:

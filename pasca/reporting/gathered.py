@@ -95,7 +95,8 @@ def gather(
     chosen, not_chosen = _chosen(study, pick, at_most, bool(front.rows))
     effects, no_effects = _effects(study)
     reference = front.reference_point
-    ordered = study.in_order_of_ending()
+    seconds = study.working_seconds()
+    ordered = study.in_order_of_ending(seconds)
     return Gathered(
         name=study.name,
         argument=argument_for(study.folder),
@@ -108,7 +109,7 @@ def gather(
         front_trials=tuple(study.history[int(number)] for number in numbers),
         chosen=chosen,
         not_chosen=not_chosen,
-        seconds=study.working_seconds(),
+        seconds=seconds,
         steps=() if reference is None else tuple(convergence(ordered, front.objectives, front.bounds, reference)),
         effects=effects,
         no_effects=no_effects,

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import nn
 
+from search_space.hops import REFERENCE_WIDTH
 from search_space.message_operators.base import MessageOperator
-
-REFERENCE_WIDTH = 16
-"""Width d of the layer that sums up all hops of a node."""
 
 
 class JumpingKnowledge(MessageOperator):

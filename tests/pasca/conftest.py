@@ -48,7 +48,8 @@ def make_trained() -> Callable[..., Any]:
     from engines.evaluation.local import TrainedDesign
     from engines.evaluation.normalise import Normaliser
     from engines.evaluation.training import Trained
-    from search_space.assembly import Network, hop_width
+    from search_space.assembly import Network
+    from search_space.hops import hop_width
 
     def make(
         design: str,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from engines.history import INTERRUPTED
 from engines.objectives import parse_bound, parse_objectives
+from engines.search.pareto import front
 from engines.trial import Outcome, Trial
 from pasca.convergence import Step, convergence
+from pasca.tally import hypervolume_of
 
 OBJECTIVES = parse_objectives("val_error,inference_seconds")
 REFERENCE = {"val_error": 1.0, "inference_seconds": 10.0}
@@ -39,3 +43,14 @@ def test_interrupted_and_running_trials_are_no_steps() -> None:
 def test_a_design_that_breaks_a_bound_adds_nothing() -> None:
     bounds = [parse_bound("inference_seconds=4")]
     assert [step.hypervolume for step in convergence([trial(0, 0.5, 5.0)], OBJECTIVES, bounds, REFERENCE)] == [0.0]
+
+
+def test_the_last_step_is_the_front_of_all() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.integers(1, 9, (60, 2)) / 10.0  # a coarse grid, so that some are equal
+    trials = [trial(i, float(error), float(10 * share)) for i, (error, share) in enumerate(values)]
+    steps = convergence(trials, OBJECTIVES, (), REFERENCE)
+    for count in (1, 7, 30, 60):
+        best = front(trials[:count], OBJECTIVES)
+        assert steps[count - 1].front_size == len(best)
+        assert steps[count - 1].hypervolume == hypervolume_of(best, OBJECTIVES, dict(REFERENCE))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from pasca.onnx_export import onnx_model
 from search_space.architecture import MESSAGES, Architecture
-from search_space.assembly import Network, required_hops
+from search_space.assembly import Network
 from search_space.errors import ModelError
+from search_space.hops import required_hops
 
 F, C, H = 5, 3, 8
 

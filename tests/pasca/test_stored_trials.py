@@ -40,6 +40,14 @@ def test_it_says_what_optuna_says(stored: tuple[BaseStorage, optuna.Study]) -> N
         assert one.user_attrs == {key: value for key, value in other.user_attrs.items() if key == "pasca"}
 
 
+def test_without_an_attribute_the_rest_is_the_same(stored: tuple[BaseStorage, optuna.Study]) -> None:
+    storage, study = stored
+    found = stored_trials(storage, study._study_id, None)
+    for one, other in zip(found, study.get_trials(), strict=True):
+        assert (one.number, one.state, one.user_attrs) == (other.number, other.state, {})
+        assert (one.datetime_start, one.datetime_complete) == (other.datetime_start, other.datetime_complete)
+
+
 def test_a_storage_without_tables_gives_whole_trials() -> None:
     study = optuna.create_study()
     study.add_trial(optuna.create_trial(value=1.0, user_attrs={"pasca": 1}))

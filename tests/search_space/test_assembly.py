@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from search_space.architecture import MESSAGES, Architecture
-from search_space.assembly import Network, required_hops
+from search_space.assembly import Network
 from search_space.message_operators import message_operator
 
 
@@ -30,19 +30,6 @@ def test_a_design_without_preprocessing_reads_the_features_themselves() -> None:
     hops = torch.randn(1, 6, 3)
     assert network.join is None
     torch.testing.assert_close(network(network.prepare(hops)), network.transform(hops[0]))
-
-
-@pytest.mark.parametrize(
-    ("text", "hops"),
-    [
-        ("-/-/mlp-2/ppr0.1^3", (0,)),
-        ("augmented^4/none/mlp-1/-", (4,)),
-        ("augmented^2/mean/mlp-1/-", (0, 1, 2)),
-        ("ppr0.1^1/adaptive/mlp-1/-", (0, 1)),
-    ],
-)
-def test_only_hops_that_are_joined_are_required(text: str, hops: tuple[int, ...]) -> None:
-    assert required_hops(Architecture.parse(text)) == hops
 
 
 def test_the_hop_weights_of_weighted_are_the_only_ones_without_decay() -> None:

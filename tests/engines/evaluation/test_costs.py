@@ -8,7 +8,8 @@ import torch
 
 from engines.evaluation.costs import Sizes, cost_of, cost_table, parameters, stages
 from search_space.architecture import MESSAGES, Architecture
-from search_space.assembly import Network, hop_width
+from search_space.assembly import Network
+from search_space.hops import hop_width
 from search_space.space import SearchSpace
 
 SIZES = Sizes(num_nodes=5, num_features=3, num_classes=4, hidden_width=6, adjacency_entries=8)

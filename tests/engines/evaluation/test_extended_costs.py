@@ -8,7 +8,8 @@ import pytest
 from engines.evaluation.costs import Sizes, cost_of, stages
 from engines.evaluation.extended_costs import NAMES, ExtendedCosts, cover, covering
 from engines.evaluation.recipe import Recipe
-from engines.evaluation.timing import StageTimer, StageTimes
+from engines.evaluation.stage_times import StageTimes
+from engines.evaluation.timing import StageTimer
 from engines.graph import Graph, Split, undirected
 from engines.objectives import OBJECTIVES, Bound
 from search_space.extended import ExtendedSpace

@@ -10,9 +10,10 @@ from scipy import sparse
 from engines.evaluation import inference
 from engines.evaluation.inference import TrainingLabels, classify, post_process, transform
 from search_space.architecture import Architecture
-from search_space.assembly import Network, hop_width, required_hops
+from search_space.assembly import Network
 from search_space.graph_operators import channels, graph_operator
 from search_space.graph_operators.correct_and_smooth import correct_and_smooth
+from search_space.hops import hop_width, required_hops
 
 KNOWN = TrainingLabels(np.array([0, 3]), np.array([2, 1]))
 DESIGNS = [

@@ -16,7 +16,7 @@ from scipy import sparse
 from engines.evaluation.hop_store import HopStore
 from engines.evaluation.local import HopStorage, LocalEvaluator
 from engines.evaluation.recipe import Recipe
-from engines.evaluation.timing import StageTimes
+from engines.evaluation.stage_times import StageTimes
 from engines.graph import Graph, Split, undirected
 from search_space.architecture import Architecture
 from search_space.classics import CLASSICS

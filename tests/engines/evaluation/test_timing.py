@@ -1,4 +1,4 @@
-"""Stage times: measured once, reused, and adding up to what a design really takes."""
+"""Stages: measured once, and adding up to what a design really takes."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import torch
 from engines.evaluation.costs import Sizes, cost_of
 from engines.evaluation.inference import TrainingLabels, classify
 from engines.evaluation.normalise import Normaliser
+from engines.evaluation.stage_times import StageTimes
 from engines.evaluation.threads import set_threads
-from engines.evaluation.timing import StageTimer, StageTimes, stage_key
+from engines.evaluation.timing import StageTimer
 from engines.graph import Graph, Split, undirected
 from search_space.architecture import Architecture
-from search_space.assembly import Network, hop_width
-from search_space.errors import ConfigError
+from search_space.assembly import Network
+from search_space.hops import hop_width
 
 NOBODY = np.asarray([], dtype=np.int64)
 
@@ -55,32 +56,6 @@ def test_a_stage_is_measured_once_and_known_ones_are_not_measured() -> None:
     readings = clock.readings
     assert timer.measure([design], sizes_of(graph)) == first
     assert clock.readings == readings
-
-
-def test_reads_back_what_it_wrote() -> None:
-    times = StageTimes("key", {"normalise": 1e-3}, {"augmented": 12})
-    assert StageTimes.from_mapping(times.as_mapping()) == times
-
-
-@pytest.mark.parametrize(
-    "broken", [{}, {"key": "k", "seconds": 3, "entries": {}}, {"key": "k", "seconds": {"a": -1.0}, "entries": {}}]
-)
-def test_a_broken_table_is_refused_with_a_remedy(broken: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match="--retime"):
-        StageTimes.from_mapping(broken)
-
-
-def test_the_key_changes_with_what_times_depend_on() -> None:
-    graph = made_graph(40, 6)
-    keys = {
-        stage_key(graph, 32, "row", 1),
-        stage_key(graph, 64, "row", 1),
-        stage_key(graph, 32, "l2", 1),
-        stage_key(graph, 32, "row", 2),
-        stage_key(made_graph(40, 6, seed=1), 32, "row", 1),
-    }
-    assert len(keys) == 5
-    assert stage_key(made_graph(40, 6), 32, "row", 1) in keys
 
 
 @pytest.mark.parametrize(

@@ -29,15 +29,16 @@ def test_everything_equals_the_dense_kernel(name: str, rows: slice) -> None:
     X = features[rng.choice(len(features), 9, replace=False)]
     whole, dense = WholeSpace(kernel, features), kernel.matrix(p, features, X)
     tables = whole.tables(p, X)
-    observed_weights, design_weights = rng.standard_normal(9), rng.standard_normal(len(features))
+    observed_weights = rng.standard_normal(9)
     some = np.array([4, 0, 7, 4])
     assert whole.weighted_sum(tables, observed_weights) == pytest.approx(dense @ observed_weights)
     assert whole.covariances(tables, some) == pytest.approx(dense[some])
-    assert whole.toward(tables, design_weights) == pytest.approx(design_weights @ dense)
     square = kernel.matrix(p, features, features)
-    assert whole.quadratic(whole.between_parts(p), design_weights) == pytest.approx(
-        design_weights @ square @ design_weights
-    )
+    layers = features[:, 3]
+    # Any weights, those of a choice's value against all, the same without the mean, and none.
+    for weights in (rng.standard_normal(len(features)), (layers == 1) * 2.0 - 0.5, (layers == 1) * 0.2, 0.0 * layers):
+        assert whole.toward(tables, weights) == pytest.approx(weights @ dense)
+        assert whole.quadratic(whole.between_parts(p), weights) == pytest.approx(weights @ square @ weights)
 
 
 def test_the_papers_space_is_cut_between_pre_processing_and_the_rest() -> None:
