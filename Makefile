@@ -21,7 +21,7 @@
 PYTHON ?= python3
 DATA ?= digits
 ARGS ?=
-# Processes that share the tests, with one thread each; tests/conftest.py says which tests stay together.
+# Processes that share the tests, with one thread each; the tests of a file stay together, as they share fixtures.
 TEST_WORKERS ?= 2
 FUZZ_SECONDS ?= 600
 # A name of its own for every run, so that a second `make search` starts afresh.
@@ -46,7 +46,7 @@ search: .venv/.installed
 	$(BIN)/pasca search $(DATA) --run $(RUN) --evaluations 60 $(ARGS)
 
 test: .venv/.installed-test
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadgroup $(ARGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 # `make test` kills at 6 instants, one a stage.
 faults: export PASCA_FAULTS ?= 50

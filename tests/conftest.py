@@ -28,18 +28,10 @@ hypothesis.settings.load_profile("pasca")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers, keep the tests of a file together, which share fixtures, and begin with what takes longest.
-
-    What is in a group of its own already, such as everything that starts ranks, stays there and comes first.
-    """
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
-    grouped = {item: item.get_closest_marker("xdist_group") is not None for item in items}
-    for item in items:
-        if not grouped[item]:
-            item.add_marker(pytest.mark.xdist_group(item.path.relative_to(item.config.rootpath).as_posix()))
-    items.sort(key=lambda item: (not grouped[item], -slow[item.path]))
+    """With several workers, which take whole files in this order, begin with the files that take longest."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+        items.sort(key=lambda item: -slow[item.path])
 
 
 @pytest.fixture(scope="session")

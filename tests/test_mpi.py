@@ -13,9 +13,6 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 300
 
-# One job of several ranks at a time: each takes all cores.
-pytestmark = pytest.mark.xdist_group("ranks")
-
 
 @pytest.fixture
 def mpiexec() -> str:

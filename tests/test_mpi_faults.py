@@ -15,8 +15,6 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SECONDS = 600
 
-# One job of several ranks at a time: each takes all cores.
-pytestmark = pytest.mark.xdist_group("ranks")
 SEARCH = [
     *("search", "digits", "--evaluations", "3", "--searcher", "random", "--retrain", "0", "--repeats", "1"),
     *("--recipe", "max_epochs=4", "--recipe", "hidden_width=8"),

@@ -21,14 +21,6 @@ from processes import EVALUATIONS, SECONDS, SETTINGS, SPACE, Command, check_whol
 Start = Callable[..., Command]
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several workers, all fault tests share one, and its server."""
-    for item in items:
-        if item.path.parent == HERE:
-            item.add_marker(pytest.mark.xdist_group("faults"))
-
-
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
