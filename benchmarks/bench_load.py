@@ -92,10 +92,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--trials", type=int, default=20_000)
     parser.add_argument("--searcher", default="random")
+    parser.add_argument("--out", help="a new folder for the run, which is kept; else it is thrown away")
     given = parser.parse_args()
     formula = Formula()
     with tempfile.TemporaryDirectory(prefix="pasca-load-") as folder:
-        out = str(Path(folder, "run"))
+        out = given.out or str(Path(folder, "run"))
         began = time.perf_counter()
         study = pasca.search(
             evaluator=formula, searcher=given.searcher, evaluations=given.trials, repeats=1, retrain=0, out=out
