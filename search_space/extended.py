@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -357,10 +357,16 @@ class ExtendedSpace:
         return rows
 
     def starting_designs(self) -> list[Architecture]:
-        """The classics that lie in this space."""
-        from search_space.classics import CLASSICS
+        """The classics and the later models that lie in this space."""
+        from search_space.classics import CLASSICS, LATER
 
-        return [design for design in dict.fromkeys(CLASSICS.values()) if design in self]
+        named = [self._beside_the_recipe(design) for design in (*CLASSICS.values(), *LATER.values())]
+        return [design for design in dict.fromkeys(named) if design in self]
+
+    def _beside_the_recipe(self, design: Architecture) -> Architecture:
+        """The design without what it says and the recipe says anyway."""
+        unsaid: dict[str, Any] = {n: None for n in RECIPE_CHOICES if getattr(design, n) == self._recipe[n]}
+        return replace(design, **unsaid)
 
 
 _STRENGTHS = {"ppr": "alpha", "heat": "step", "cs": "share"}

@@ -264,6 +264,8 @@ class SearchSpace:
         Raises:
             SpaceError: the space does not hold it; the message names the choice that is missing.
         """
+        if design.extras:
+            raise SpaceError(f"{design} is not in the search space: {', '.join(design.extras)} is no choice of it")
         pre = (
             self._position("k_pre", design.k_pre, design),
             self._position("pre_aggregator", design.pre_aggregator, design) if design.k_pre else -1,

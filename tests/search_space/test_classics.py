@@ -1,7 +1,7 @@
 import pytest
 
 from search_space.architecture import Architecture
-from search_space.classics import CLASSICS, find_design
+from search_space.classics import CLASSICS, LATER, find_design
 from search_space.errors import DesignError
 from search_space.space import SearchSpace
 
@@ -31,12 +31,18 @@ def test_a_classic_is_found_in_any_case() -> None:
     assert find_design("pasca-v3") == CLASSICS["PaSca-V3"] == find_design(" PASCA-V3 ")
 
 
+def test_a_later_model_is_found_and_lies_outside_the_papers_space() -> None:
+    assert find_design("grand") == LATER["GRAND"]
+    space = SearchSpace.paper()
+    assert not [name for name, design in LATER.items() if design in space]
+
+
 def test_a_text_form_is_found_too() -> None:
     assert find_design("augmented^5/max/mlp-2/-") == Architecture(5, "augmented", "max", 2)
 
 
 def test_an_unknown_name_lists_the_classics() -> None:
-    with pytest.raises(DesignError, match=r"unknown design 'GCN'; give a classic .*SGC.*PaSca-V3.* or a text form"):
+    with pytest.raises(DesignError, match=r"unknown design 'GCN'; give a classic .*PaSca-V3.*GRAND.* or a text form"):
         find_design("GCN")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from search_space.architecture import Architecture
-from search_space.classics import CLASSICS
+from search_space.classics import CLASSICS, LATER
 from search_space.errors import SpaceError
 from search_space.extended import ExtendedSpace
 from search_space.space import SearchSpace, Unlisted
@@ -75,7 +75,13 @@ def test_designs_come_back_from_codes_numbers_and_texts(space: ExtendedSpace) ->
 
 def test_the_papers_designs_and_the_classics_are_points_of_it_as_they_are(space: ExtendedSpace) -> None:
     assert all(design in space for design in SearchSpace.paper().sample(300, np.random.default_rng(0)))
-    assert space.starting_designs() == list(CLASSICS.values())
+
+
+def test_a_search_of_it_starts_with_the_classics_and_the_later_models(space: ExtendedSpace) -> None:
+    assert space.starting_designs() == [*CLASSICS.values(), *LATER.values()]
+    wide = ExtendedSpace({**RECIPE, "hidden_width": 32, "learning_rate": 0.01})
+    assert str(wide.starting_designs()[-1]) == "augmented^8/mean/mlp-2/-@consistency=1"
+    assert ExtendedSpace(RECIPE, {"k_pre": [0], "k_post": [0]}).starting_designs() == [CLASSICS["MLP"], LATER["LINKX"]]
 
 
 def test_a_design_that_says_what_the_recipe_says_is_no_second_point(space: ExtendedSpace) -> None:

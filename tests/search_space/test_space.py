@@ -209,6 +209,13 @@ def test_a_wrong_restriction_is_refused_with_the_reason(wrong: dict[str, object]
         SearchSpace.from_mapping(wrong)
 
 
+def test_a_design_that_chooses_its_training_is_no_point_of_the_papers_space() -> None:
+    design = Architecture.parse("augmented^2/mean/mlp-2/-@hidden=32")
+    assert design not in PAPER
+    with pytest.raises(SpaceError, match="hidden_width is no choice of it"):
+        PAPER.encode([design])
+
+
 def test_a_design_outside_names_the_choice_that_is_missing() -> None:
     with pytest.raises(
         SpaceError, match=r"augmented\^9/mean/mlp-1/- is not in the search space: k_pre 9 is not one of 0, 1, 3"
