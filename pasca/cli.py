@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             logging.getLogger(name).setLevel(logging.DEBUG)
     try:
         with terminations_raised():
-            answer = app(given or ["--help"], prog_name="pasca", standalone_mode=False)
+            answer = app(_with_designs(given) or ["--help"], prog_name="pasca", standalone_mode=False)
             if isinstance(answer, Answer):
                 _print(answer)
                 return answer.exit_code
@@ -90,6 +90,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         message, code = _explain(error)
         _complain(message)
         return code
+
+
+def _with_designs(given: Sequence[str]) -> list[str]:
+    """The arguments, where a design without pre-processing, such as -/-/mlp-2/-, is not taken for options.
+
+    No option begins with `-/`, and blanks around a design mean nothing.
+    """
+    return [f" {argument}" if argument.startswith("-/") else argument for argument in given]
 
 
 def _explain(error: Exception) -> tuple[str, int]:

@@ -254,7 +254,8 @@ class Architecture:
         Raises:
             DesignError: the text has another form or names something unknown.
         """
-        stages, at, extras = text.strip().partition("@")
+        text = text.strip()
+        stages, at, extras = text.partition("@")
         parts = stages.split("/")
         if len(parts) != 4:
             raise DesignError(

@@ -244,6 +244,11 @@ def test_a_design_alone_is_exported_and_evaluated(capsys: pytest.CaptureFixture[
     assert found["design"] == json.loads(Path("design.json").read_text())["design"]
 
 
+def test_a_design_without_preprocessing_is_no_option(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(ok(capsys, "evaluate", "-/-/mlp-1/-", "--seeds", "1", "--json", *TINY[:6]))
+    assert found["design"] == "-/-/mlp-1/-"
+
+
 def test_a_classic_is_evaluated_and_tested_only_when_asked(capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(ok(capsys, "evaluate", "SGC", "--seeds", "2", "--json", *TINY[:6]))
     assert found["design"] == "augmented^2/none/mlp-1/-"
@@ -310,6 +315,8 @@ def test_a_graph_is_described_and_converted(capsys: pytest.CaptureFixture[str]) 
         ("export tiny --architecture --ensemble", "--architecture writes no network and --ensemble several"),
         ("predict nothing digits", "nothing"),
         ("evaluate SGCC", "unknown design 'SGCC'; give a classic (MLP, SGC"),
+        ("evaluate -/-/mlp-x/- digits", "got 'mlp-x' in '-/-/mlp-x/-'"),
+        ("export tiny --pick -/-/mlp-x/-", "got 'mlp-x' in '-/-/mlp-x/-'"),
         ("evaluate SGC --seeds 0", "at least 1, got 0"),
         ("info nowhere", "no such folder or file"),
         ("nonsense", "No such command 'nonsense'"),
