@@ -12,6 +12,7 @@ from search_space.names import NORMALISATIONS
 
 METRICS = ("accuracy", "macro-f1", "roc-auc")
 CLASS_WEIGHTS = ("none", "balanced")
+_MOST_LONGER = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +89,17 @@ class Recipe:
 
 
 def recipe_of(design: Architecture, recipe: Recipe) -> Recipe:
-    """The recipe that a design is trained by: the run's, with what the design says otherwise."""
+    """The recipe that a design is trained by: the run's, with what the design says otherwise.
+
+    A design with a slower learning rate than the run's gets more epochs and patience in the same proportion, up to four
+    times as many: it would be stopped on its way otherwise.
+    """
     legal = {field.name for field in fields(Recipe)}
     chosen = {name: value for name, value in design.extras.items() if name in legal}
-    return replace(recipe, **chosen) if chosen else recipe
+    if not chosen:
+        return recipe
+    found = replace(recipe, **chosen)
+    longer = min(recipe.learning_rate / found.learning_rate, _MOST_LONGER)
+    if longer <= 1.0:
+        return found
+    return replace(found, max_epochs=round(recipe.max_epochs * longer), patience=round(recipe.patience * longer))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from engines.evaluation.recipe import Recipe
+from engines.evaluation.recipe import Recipe, recipe_of
+from search_space.architecture import Architecture
 from search_space.errors import ConfigError
 
 
@@ -39,3 +42,18 @@ def test_an_illegal_value_is_named(field: str, value: object, message: str) -> N
 def test_an_unknown_field_lists_the_legal_ones() -> None:
     with pytest.raises(ConfigError, match="unknown field 'lr' of a recipe; choose from: hidden_width, learning_rate"):
         Recipe.from_mapping({"lr": 0.1})
+
+
+def test_a_design_goes_by_the_runs_recipe_but_for_what_it_says() -> None:
+    recipe = Recipe()
+    assert recipe_of(Architecture.parse("-/-/mlp-2/-"), recipe) is recipe
+    narrow = recipe_of(Architecture.parse("-/-/mlp-2/-@hidden=32,labels=2"), recipe)
+    assert narrow == replace(recipe, hidden_width=32)
+
+
+@pytest.mark.parametrize(
+    ("rate", "max_epochs", "patience"), [(0.1, 200, 30), (0.015, 400, 60), (0.01, 600, 90), (0.001, 800, 120)]
+)
+def test_a_design_with_a_slower_rate_is_waited_for(rate: float, max_epochs: int, patience: int) -> None:
+    found = recipe_of(Architecture.parse(f"-/-/mlp-2/-@lr={rate}"), Recipe(learning_rate=0.03))
+    assert (found.learning_rate, found.max_epochs, found.patience) == (rate, max_epochs, patience)

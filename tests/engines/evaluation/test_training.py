@@ -58,9 +58,9 @@ def test_a_repeat_becomes_what_it_would_alone(text: str, rows: tuple[Rows, Rows]
 
 def test_what_a_design_says_goes_before_the_recipe(rows: tuple[Rows, Rows]) -> None:
     """The design trained by the run's recipe is the plain design trained by a recipe that says the same."""
-    extras = "hidden=6,input_dropout=0.1,dropout=0.2,lr=0.02,wd=0.001"
+    extras = "hidden=6,input_dropout=0.1,dropout=0.2,lr=0.05,wd=0.001"
     spelled = train(Architecture.parse(f"augmented^2/mean/mlp-3/-@{extras}"), PLAIN, *rows, 2, [3], CPU)
-    recipe = replace(PLAIN, hidden_width=6, input_dropout=0.1, dropout=0.2, learning_rate=0.02, weight_decay=0.001)
+    recipe = replace(PLAIN, hidden_width=6, input_dropout=0.1, dropout=0.2, learning_rate=0.05, weight_decay=0.001)
     plain = train(Architecture.parse("augmented^2/mean/mlp-3/-"), recipe, *rows, 2, [3], CPU)
     for one, other in zip(spelled.network.parameters(), plain.network.parameters(), strict=True):
         assert torch.equal(one, other)
