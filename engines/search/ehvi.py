@@ -166,9 +166,9 @@ class EHVISearcher(Generic[D]):
         try:
             best = self._best(history, free, self._reference)
         except FitFailure as failure:
-            return self._random(taken, f"the surrogate failed: {failure}")
+            return self._random(free, f"the surrogate failed: {failure}")
         if best is None:
-            return self._random(taken, "no design left can improve the hypervolume")
+            return self._random(free, "no design left can improve the hypervolume")
         return Suggestion(
             self._space.design(best.row),
             {
@@ -183,11 +183,10 @@ class EHVISearcher(Generic[D]):
             },
         )
 
-    def _random(self, taken: NDArray[np.bool_], reason: str) -> Suggestion[D]:
-        allowed = np.zeros(len(self._space), dtype=bool)
-        allowed[self._permitted] = True
-        order = random_order(len(self._space), self._seed)
-        row = int(order[np.argmax((allowed & ~taken)[order])])
+    def _random(self, free: NDArray[np.int64], reason: str) -> Suggestion[D]:
+        """The first design of a random order that is free."""
+        place_of = np.argsort(random_order(len(self._space), self._seed))
+        row = int(free[np.argmin(place_of[free])])
         return Suggestion(self._space.design(row), {"method": "random", "fallback": reason})
 
     def _best(self, history: History[D], free: NDArray[np.int64], reference: Floats) -> Best | None:

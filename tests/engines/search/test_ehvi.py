@@ -4,6 +4,7 @@ import pytest
 from engines.history import History
 from engines.objectives import OBJECTIVES, Bound, Objective, parse_objectives
 from engines.search import models
+from engines.search.candidates import random_order
 from engines.search.ehvi import EHVISearcher
 from engines.search.fitting import FitFailure
 from engines.search.pareto import hypervolume
@@ -153,6 +154,25 @@ def test_a_fit_that_fails_gives_a_random_design_and_says_why(
     assert suggestion.details["method"] == "random"
     assert suggestion.details["fallback"] == "the surrogate failed: not positive definite"
     assert suggestion.design not in history.attempted()
+
+
+def test_the_random_design_is_the_first_of_its_order_that_is_free_and_keeps_the_bounds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(*arguments: object) -> None:
+        raise FitFailure("not positive definite")
+
+    monkeypatch.setattr(models, "choose_warp", broken)
+    bound = float(np.median(COST))
+    of_seed = [[int(row) for row in random_order(len(SPACE), seed) if COST[row] <= bound] for seed in (0, 1)]
+    trials = [
+        Trial(number, SPACE.design(row), seeds=(0, 1, 2)).complete(result(row), PAIR, 1.0)
+        for number, row in enumerate((of_seed[0][-1], of_seed[0][0]))
+    ]
+    for seed, count, row in ((0, 1, of_seed[0][0]), (0, 2, of_seed[0][1]), (1, 1, of_seed[1][0])):
+        searcher = make(bounds=[Bound(SECONDS, bound)], num_initial=1, seed=seed)
+        (suggestion,) = searcher.ask(History(trials[:count]))
+        assert (suggestion.details["method"], SPACE.index(suggestion.design)) == ("random", row)
 
 
 def test_a_bound_that_no_design_keeps_gives_the_nearest_and_says_so() -> None:
