@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,18 +100,39 @@ def test_any_designs_can_be_sorted(one: Architecture, other: Architecture, third
         ("dropout=1", "dropout must be below 1, got '1'"),
         ("lr=0", "learning_rate must be above 0, got '0'"),
         ("wd=nan", "weight_decay must be a number of at least 0, got 'nan'"),
+        ("wd=inf", "weight_decay must be a number of at least 0, got 'inf'"),
         ("wd=x", "weight_decay must be a number, got 'x'"),
+        ("lr=x", "learning_rate must be a number, got 'x'"),
+        ("dropout=x", "dropout must be a number, got 'x'"),
+        ("hidden=x", "hidden_width must be a whole number of at least 1, got 'x'"),
         ("norm=batch", "unknown norm 'batch'; choose from: none, layer"),
         ("features=max", "unknown normalise 'max'; choose from: row, symmetric, l2, standard, none"),
         ("labels=-1", "label_steps must be a whole number of at least 1, got '-1'"),
         ("consistency=-1", "consistency must be a number of at least 0, got '-1'"),
         ("depth=2", r"behind @ a design has KEY=VALUE with commas, as in @hidden=64,dropout=0.3; got 'depth=2'"),
+        ("depth=2", r"choose from: hidden, input_dropout, dropout, lr, wd, features, norm, residual, labels"),
+        ("norm=la=yer", "unknown norm 'la=yer'"),
         ("wd=1,wd=2", "wd is given twice"),
     ],
 )
 def test_what_the_recipe_could_not_say_is_refused(extras: str, told: str) -> None:
     with pytest.raises(DesignError, match=told):
         Architecture.parse(f"-/-/mlp-3/-@{extras}")
+
+
+@pytest.mark.parametrize(
+    ("extras", "told"),
+    [
+        ({"hidden_width": True}, "hidden_width must be a whole number of at least 1, got True"),
+        ({"hidden_width": 2.5}, "hidden_width must be a whole number of at least 1, got 2.5"),
+        ({"label_steps": True}, "label_steps must be a whole number of at least 1, got True"),
+        ({"weight_decay": True}, "weight_decay must be a number of at least 0, got True"),
+        ({"learning_rate": []}, r"learning_rate must be a number, got \[\]"),
+    ],
+)
+def test_what_is_no_number_is_refused_in_python_too(extras: dict[str, Any], told: str) -> None:
+    with pytest.raises(DesignError, match=told):
+        Architecture(0, None, None, 3, **extras)
 
 
 def test_designs_cannot_be_changed() -> None:

@@ -67,6 +67,21 @@ def test_the_initial_designs_come_first_then_the_model(history: History[Architec
     assert [history[i].design for i in range(3)] == SPACE.starting_designs()[:3]
 
 
+def test_it_states_what_a_suggestion_depends_on() -> None:
+    stated = make(seed=3, warm_start=[SPACE.design(7), SPACE.design(5)]).statement()
+    assert stated == {
+        "searcher": "ehvi",
+        "seed": 3,
+        "num_initial": 10,
+        "objectives": ["val_error", "inference_seconds"],
+        "known": ["inference_seconds"],
+        "bounds": {},
+        "num_designs": len(SPACE),
+        "warm_start": [str(SPACE.design(5)), str(SPACE.design(7))],
+        "reference_point": None,
+    }
+
+
 def test_the_reference_point_is_the_stated_rule(history: History[Architecture]) -> None:
     searcher = make()
     assert searcher.statement()["reference_point"] is None
