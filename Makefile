@@ -71,6 +71,10 @@ load: .venv/.installed
 fuzz: .venv/.installed-test
 	$(BIN)/python tests/fuzz/readers.py --seconds $(FUZZ_SECONDS) $(ARGS)
 
+# Mutants are tested in forks, which a pool of threads does not survive.
+mutate: export OMP_NUM_THREADS = 1
+mutate: export OPENBLAS_NUM_THREADS = 1
+mutate: export MKL_NUM_THREADS = 1
 mutate: .venv/.installed-dev
 	rm -rf mutants
 	$(BIN)/python -m mutmut run $(ARGS)

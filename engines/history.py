@@ -179,9 +179,8 @@ def gains(
     """
     Y = np.empty((len(trials), len(objectives)))
     variances = np.empty_like(Y)
-    for i, trial in enumerate(trials):
-        for j, objective in enumerate(objectives):
-            Y[i, j] = objective.gains(np.float64(trial.values[objective.name]))  # type: ignore[arg-type]
-            unknown = 0.0 if objective.kind == "known" else np.nan
-            variances[i, j] = trial.variances.get(objective.name, unknown)
+    for j, objective in enumerate(objectives):
+        unknown = 0.0 if objective.kind == "known" else np.nan
+        Y[:, j] = objective.gains(np.array([trial.values[objective.name] for trial in trials], dtype=np.float64))
+        variances[:, j] = [trial.variances.get(objective.name, unknown) for trial in trials]
     return Y, variances

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from engines.history import History
 from engines.objectives import Objective
 from engines.search.sensitivity import Dimension, decompose
+from engines.trial import Trial
 from search_space.errors import RunError
 from search_space.extended import BASE as EXTENDED
 from search_space.product import ProductSpace
@@ -157,15 +158,14 @@ def _predicted(objective: Objective, space: Space[Any], whole: WholeSpace, histo
     from engines.search.observations import observe
     from engines.search.surrogate import Posterior
 
-    observed = observe(list(history), space, (objective,))
+    observed = observe(_some(history), space, (objective,))
     if len(observed) < LEAST_TRIALS:
         raise RunError(
             f"effects need at least {LEAST_TRIALS} evaluated designs, run {run} has {len(observed)}; "
             "continue it with --resume"
         )
     noise = pooled_variances(observed.variances[:, 0], observed.num_seeds)
-    used = _spread(len(observed), _MOST_OBSERVED)
-    X, y, noise = whole.features[observed.rows[used]], observed.Y[used, 0], noise[used]
+    X, y = whole.features[observed.rows], observed.Y[:, 0]
     chosen = _spread(len(y), _MOST_FITTED)
     try:
         found = fit(whole.kernel, X[chosen], y[chosen], noise[chosen])
@@ -183,6 +183,14 @@ def _predicted(objective: Objective, space: Space[Any], whole: WholeSpace, histo
         overall=float(losses.mean()),
         dimensions=decompose(space, losses, posterior.contrast),
     )
+
+
+def _some(history: History[Any]) -> list[Trial[Any]]:
+    """Trials with values of at most `_MOST_OBSERVED` designs, spread over the run, with all further seeds of each."""
+    valued = history.observed
+    firsts = [trial.number for trial in valued if trial.repeats_of is None]
+    kept = {firsts[place] for place in _spread(len(firsts), _MOST_OBSERVED)}
+    return [t for t in valued if (t.number if t.repeats_of is None else t.repeats_of) in kept]
 
 
 def _spread(count: int, most: int) -> NDArray[np.int64]:

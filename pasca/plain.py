@@ -20,6 +20,8 @@ def plain(value: Any) -> Any:
     JSON knows no NaN and no infinity, so those become the texts `nan`, `inf` and `-inf`; anything else that JSON does
     not know becomes its `str()`.
     """
+    if type(value) is float and math.isfinite(value):  # most of what there is
+        return value
     if hasattr(value, "tolist"):  # numpy arrays and scalars, without importing numpy for those who have none
         return plain(value.tolist())
     if value is None or (isinstance(value, (bool, int, str)) and not isinstance(value, Enum)):

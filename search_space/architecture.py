@@ -17,7 +17,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import total_ordering
+from functools import lru_cache, total_ordering
 from typing import Any
 
 from search_space.errors import DesignError
@@ -40,6 +40,7 @@ _STEPS = re.compile(r"(?P<name>.+)\^(?P<count>\d{1,4})")
 _MLP = re.compile(r"mlp-(\d{1,4})")
 
 
+@lru_cache(maxsize=4096)
 def stage_aggregator(name: str, kinds: tuple[str, ...], stage: str) -> str:
     """Return the one spelling of a graph aggregator's name, for a stage that has some kinds of them.
 
@@ -298,6 +299,7 @@ def _parse_extras(extras: str, text: str) -> dict[str, Any]:
     return found
 
 
+@lru_cache(maxsize=4096)
 def _parse_steps(part: str, text: str) -> tuple[int, str | None]:
     if part == "-":
         return 0, None

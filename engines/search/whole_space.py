@@ -155,16 +155,33 @@ def _whole(term: Term, features: Floats) -> tuple[_Side, _Side]:
 
 def _halves(term: Term, features: Floats) -> tuple[_Side, _Side]:
     """Cut a term's similarities, in their order, where the two tables together are smallest."""
-    found: tuple[_Side, _Side] | None = None
-    for cut in range(len(term.factors) + 1):
-        sides = []
-        for half in (range(cut), range(cut, len(term.factors))):
-            first, of_design = _distinct(features[:, [c for f in half for c in term.factors[f].columns]])
-            sides.append(_side(term, tuple(half), features[first], of_design))
-        if found is None or sum(len(side.parts) for side in sides) < sum(len(side.parts) for side in found):
-            found = sides[0], sides[1]
-    assert found is not None
+    kinds = [_distinct(features[:, factor.columns])[1] for factor in term.factors]
+    # Each design's part by the similarities before a cut, and by those after it, for every cut.
+    before = _parts(kinds, len(features))
+    after = _parts(kinds[::-1], len(features))[::-1]
+    cut = min(range(len(before)), key=lambda c: int(before[c].max()) + int(after[c].max()))
+    halves = ((range(cut), before[cut]), (range(cut, len(kinds)), after[cut]))
+    one, other = (_side(term, tuple(half), features[_first(part)], part) for half, part in halves)
+    return one, other
+
+
+def _parts(kinds: Sequence[Rows], num_designs: int) -> list[Rows]:
+    """Numbers that are equal where the first 0, 1, .. kinds of two designs are; each (N',), counted from 0."""
+    found = [np.zeros(num_designs, dtype=np.int64)]
+    for kind in kinds:
+        numbers = found[-1] * (int(kind.max()) + 1) + kind
+        if numbers.max() < 8 * num_designs:  # as for choices: counting is quicker than sorting
+            found.append((np.cumsum(np.bincount(numbers) > 0) - 1)[numbers])
+        else:
+            found.append(np.unique(numbers, return_inverse=True)[1].reshape(-1))
     return found
+
+
+def _first(part: Rows) -> Rows:
+    """The first design of each part."""
+    first = np.empty(int(part.max()) + 1, dtype=np.int64)
+    first[part[::-1]] = np.arange(len(part))[::-1]  # of several assignments to one place, the last one stays
+    return first
 
 
 def _side(term: Term, factors: tuple[int, ...], parts: Floats, of_design: Rows) -> _Side:
