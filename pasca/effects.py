@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LEAST_TRIALS = 8
 """Trials with values below which a surrogate says nothing about six choices."""
 
-_MOST_FITTED, _MOST_OBSERVED = 200, 800
+_MOST_FITTED, _MOST_OBSERVED = 200, 400
 """Trials, spread evenly over the run, that hyperparameters are fitted to, and that predictions are made from.
 
 The work grows with the cube of either; effects are averages over the whole space, and more trials hardly move them.
@@ -53,7 +53,7 @@ class Effects:
     Attributes:
         objective: smaller is better.
         exact: whether the values of all designs are known; otherwise they are predicted.
-        num_trials: trials behind the prediction; of a long run 800 that are spread evenly over it.
+        num_trials: trials behind the prediction; of a long run 400 designs that are spread evenly over it.
         explained: 1 - squared error / variance of predicting each trial from the others; None where exact. At 0 or
             below the surrogate predicts no better than the mean does.
         overall: average over all designs.

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pasca.commands.answer import Answer
+from pasca.commands.briefly import without_collecting
 from pasca.commands.options import PICK_RULES, AtMost, Compare, Debug, Json, MoreRuns, Run
 from search_space.errors import ConfigError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from pasca.results import Study
 
 
+@without_collecting()
 def front(
     run: Run,
     more: MoreRuns = None,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from pasca.commands.answer import Answer, Stopped
+from pasca.commands.briefly import without_collecting
 from pasca.commands.options import AtMost, Compare, Debug, Json, MoreRuns, Pick, Run
 
 
@@ -48,6 +49,7 @@ def report(
         except KeyboardInterrupt:
             raise Stopped("stopped following; the page stays as it was written last", 130) from None
     else:
-        written = write_report(Study.open(run), out, pick=pick, at_most=bounds, others=others)
+        with without_collecting():
+            written = write_report(Study.open(run), out, pick=pick, at_most=bounds, others=others)
     path = written.absolute()
     return Answer({"report": str(path), "bytes": path.stat().st_size}, [f"wrote {path}", f"open {path.as_uri()}"], json)

@@ -13,7 +13,7 @@ from pasca.fronts import Row, Spread
 from pasca.plain import plain
 from pasca.reporting.gathered import Gathered
 from pasca.reporting.parts import Block, Figure, Section
-from pasca.reporting.wording import METRIC_TITLES, objective_title, part_words, short_text, spread_text
+from pasca.reporting.wording import METRIC_TITLES, objective_title, part_keys, part_words, short_text, spread_text
 from pasca.tables import Cells, bound_text
 from search_space.architecture import Architecture
 from search_space.classics import CLASSICS
@@ -94,7 +94,7 @@ def front_payload(found: Gathered) -> dict[str, Any]:
     names = _value_names(trials, found.objectives)
     words: dict[str, str] = {}
     for design in dict.fromkeys((*(trial.design for trial in trials), *CLASSICS.values())):
-        if isinstance(design, Architecture):
+        if isinstance(design, Architecture) and not words.keys() >= part_keys(design):
             words |= part_words(design)
     rows = found.front.rows
     content: dict[str, Any] = plain(

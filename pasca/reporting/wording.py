@@ -55,8 +55,13 @@ def point_text(point: Mapping[str, float]) -> str:
     return ", ".join(f"{objective_title(name)} {value_text(name, value)}" for name, value in point.items())
 
 
+def part_keys(design: Architecture) -> set[str]:
+    """The four parts of a design's text form by their place, such as `0:augmented^2`."""
+    return {f"{place}:{part}" for place, part in enumerate(str(design).split("/"))}
+
+
 def part_words(design: Architecture) -> dict[str, str]:
-    """What each of the four parts of a design's text form means, by that part's text and place (`0:augmented^2`)."""
+    """What each part of a design means, by `part_keys`."""
     pre, message, transform, post = str(design).split("/")
     layers = "one linear layer" if design.k_trans == 1 else f"a perceptron of {design.k_trans} layers"
     return {
