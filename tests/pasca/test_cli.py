@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -330,6 +331,12 @@ def test_what_cannot_be_used_is_refused_in_one_line(
     before = sorted(os.listdir("results"))
     assert message in refused(capsys, *arguments.split())
     assert sorted(os.listdir("results")) == before, "nothing was written"
+
+
+def test_reading_a_run_leaves_the_collector_as_it_was(capsys: pytest.CaptureFixture[str]) -> None:
+    ok(capsys, "front", "tiny")
+    refused(capsys, "front", "nothing")
+    assert gc.isenabled()
 
 
 def test_a_traceback_comes_only_with_debug(capsys: pytest.CaptureFixture[str]) -> None:
