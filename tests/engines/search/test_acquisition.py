@@ -163,6 +163,20 @@ def test_with_a_known_cost_it_is_the_sum_over_strips(seed: int, size: int) -> No
     assert np.exp(found) == pytest.approx(expected, rel=1e-7, abs=1e-12)
 
 
+@pytest.mark.parametrize("num_known", [1, 2])
+def test_the_cheap_bound_of_one_uncertain_objective_starts_at_the_best_point_that_covers_it(num_known: int) -> None:
+    """Known gains 0, 0.5, 1, 2 and 3 beside front points at 1, 0 and 2, in no order, whose uncertain gains are
+    3, 5 and 1; a second known objective that is the same changes nothing."""
+    at_known, at_uncertain = np.array([1.0, 0.0, 2.0]), np.array([3.0, 5.0, 1.0])
+    known, floors = np.array([0.0, 0.5, 1.0, 2.0, 3.0]), np.array([5.0, 3.0, 3.0, 1.0, -2.0])
+    front = np.column_stack([*[at_known] * num_known, at_uncertain])
+    means = np.column_stack([*[known] * num_known, np.full(5, 0.7)])
+    uncertain, reference = np.arange(num_known + 1) == num_known, np.full(num_known + 1, -2.0)
+    found = log_ehvi_bound(means, np.full((5, num_known + 1), 0.3), uncertain, front, reference)
+    expected = num_known * np.log(known + 2.0) + np.log(0.3) + log_h((0.7 - floors) / 0.3)
+    assert found == pytest.approx(expected)
+
+
 def test_ehvi_grows_with_uncertainty() -> None:
     rng = np.random.default_rng(0)
     front = random_front(rng, 6, 2)

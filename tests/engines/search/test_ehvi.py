@@ -141,6 +141,16 @@ def test_results_that_come_back_out_of_order_give_the_same_suggestion(history: H
     assert make().ask(shuffled) == make().ask(history)
 
 
+def test_several_are_asked_for_at_once_until_none_is_left() -> None:
+    bound = float(np.sort(COST)[2])  # three designs keep it
+    searcher = make(bounds=[Bound(SECONDS, bound)])
+    kept = {SPACE.design(int(row)) for row in np.flatnonzero(bound >= COST)}
+    assert len(searcher.ask(History(), 2)) == 2
+    found = searcher.ask(History(), 9)
+    assert {suggestion.design for suggestion in found} == kept
+    assert len(found) == len(kept)
+
+
 def test_a_running_design_keeps_the_next_one_away(history: History[Architecture]) -> None:
     searcher = make()
     (first,) = searcher.ask(history)
