@@ -68,14 +68,14 @@ def test_a_trial_that_never_ends_is_ended_and_the_search_goes_on(tmp_path: Path)
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{ROOT}", "PASCA_CACHE": str(tmp_path)}
     done = subprocess.run(
         [sys.executable, "-m", "pasca", "search", "digits", "--run", "a-run", *SETTINGS, "--searcher", "random",
-         "--retrain", "0", "--evaluations", "6", "--trial-timeout", "20s"],
+         "--retrain", "0", "--evaluations", "6", "--trial-timeout", "10s"],
         capture_output=True, text=True, env=environment, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     history = Study.open("a-run").history
     failed = history.with_status(Status.FAILED)
     assert {str(trial.design) for trial in failed} == {"augmented^1/none/mlp-1/-", "augmented^1/none/mlp-2/-"}
-    assert {trial.reason for trial in failed} == {"not done after the 20 s that a trial may take"}
+    assert {trial.reason for trial in failed} == {"not done after the 10 s that a trial may take"}
     assert len(history.complete) == 4
 
 
