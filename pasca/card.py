@@ -91,6 +91,7 @@ def _which_graphs(description: Mapping[str, Any]) -> str:
 def _further_inputs(description: Mapping[str, Any]) -> str:
     found = ["labels"] if description.get("label_steps") is not None else []
     found += ["neighbour_rows", "neighbours", "neighbour_weights"] if description.get("adjacency_rows") else []
+    found += ["structure"] if description.get("structure") is not None else []
     return "".join(f", `{name}`" for name in found)
 
 

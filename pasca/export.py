@@ -188,7 +188,7 @@ def _description(
     design, names, known = trained.design, graph.feature_names, training_labels(graph)
     description = {
         "format": FORMAT,
-        "format_version": FORMAT_VERSION if design.needs_its_graph else 1,
+        "format_version": _format_version(design),
         "design": str(design),
         "pre": _stage(design.pre_aggregator, design.k_pre),
         "message": design.message,
@@ -236,8 +236,17 @@ def _description(
             "label_steps": design.label_steps,
             "adjacency_rows": design.adjacency is not None,
         }
+    if trained.structure is not None:
+        description["structure"] = trained.structure.as_mapping()
     plain_description: dict[str, Any] = plain(description)
     return plain_description
+
+
+def _format_version(design: Architecture) -> int:
+    """The oldest form that says all there is to say, for readers that know no newer one."""
+    if design.structure is not None:
+        return FORMAT_VERSION
+    return 2 if design.needs_its_graph else 1
 
 
 def _val_error(trained: TrainedDesign, graph: Graph, recipe: Recipe, repeats: NDArray[np.int64]) -> float:
@@ -248,7 +257,14 @@ def _val_error(trained: TrainedDesign, graph: Graph, recipe: Recipe, repeats: ND
     from engines.evaluation.metrics import score
 
     validation, features = graph.split.validation, trained.normaliser.apply(graph.features)
-    members = classify(trained.design, trained.trained.network, graph.adjacency, features, training_labels(graph))
+    members = classify(
+        trained.design,
+        trained.trained.network,
+        graph.adjacency,
+        features,
+        training_labels(graph),
+        trained.structure,
+    )
     return 1.0 - score(recipe.metric, members[:, validation].mean(axis=0), graph.labels[validation])
 
 

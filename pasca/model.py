@@ -20,6 +20,7 @@ from pasca.model_folder import (
     known_labels,
     match_columns,
     read_description,
+    structure_statistics,
 )
 from pasca.predictions import Predictions, write_predictions
 from pasca.quantities import parse_bytes
@@ -47,6 +48,7 @@ class Model:
         recipe: how it was trained.
         made_features: how its features were made from the structure, or None when they were given.
         known: labels of the training nodes, for a design that needs them; else None.
+        structure: how local structure is standardised, for a design that takes it; else None.
         directed, weighted: what kind of edges it was trained on.
         network: S repeats; probabilities are the mean of theirs.
         description: all of `model.json`, with `metrics`, their `protocol` and versions.
@@ -60,6 +62,7 @@ class Model:
     recipe: Recipe
     made_features: str | None
     known: TrainingLabels | None
+    structure: Normaliser | None
     directed: bool
     weighted: bool
     network: Network
@@ -117,11 +120,19 @@ class Model:
                 features,
                 budget,
                 known=self.known,
+                structure=self.structure,
                 at_any_cost=memory is None,
             )
             return self._predictions(repeats if nodes is None else repeats[:, chosen], ids[chosen])
         repeats = classify_nodes(
-            self.design, self.network, graph.adjacency, features, chosen, self.num_features, budget
+            self.design,
+            self.network,
+            graph.adjacency,
+            features,
+            chosen,
+            self.num_features,
+            budget,
+            self.structure,
         )
         return self._predictions(repeats, ids[chosen])
 
@@ -197,7 +208,7 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
             raise ValueError(f"{name} is {size}, but no weight has more than {largest} on a side")
     # starting weights are drawn and then replaced
     generators = [torch.Generator().manual_seed(0) for _ in range(description["repeats"]["count"])]
-    known = known_labels(description)
+    known, counted = known_labels(description), structure_statistics(description)
     num_nodes = None
     if design.adjacency is not None:
         num_nodes = int(description["trained_on"]["num_nodes"])
@@ -217,6 +228,7 @@ def assemble(description: Mapping[str, Any], weights: Mapping[str, NDArray[np.fl
         recipe=recipe,
         made_features=description["features"]["made"],
         known=None if known is None else TrainingLabels(*known),
+        structure=None if counted is None else Normaliser.from_mapping(counted),
         directed=bool(description["adjacency"]["directed"]),
         weighted=bool(description["adjacency"]["weighted"]),
         network=network.eval(),

@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from search_space.architecture import Architecture
 from search_space.errors import ModelError
 from search_space.graph_operators import CorrectAndSmooth, channels
+from search_space.local_structure import STRUCTURE_WIDTH
 
-FORMAT, FORMAT_VERSION = "pasca-model", 2
+FORMAT, FORMAT_VERSION = "pasca-model", 3
 """The version goes up whenever a reader of the old form would misunderstand the new one.
 
-1: features and edges are enough. 2: the model belongs to one graph, and may hold labels of its nodes.
+1: features and edges are enough. 2: the model belongs to one graph, and may hold labels of its nodes. 3: it counts
+degrees and triangles, which it standardises.
 """
 
 DESCRIPTION_FILE, WEIGHTS_FILE, ONNX_FILE, CARD_FILE = "model.json", "weights.safetensors", "model.onnx", "README.md"
@@ -84,6 +87,22 @@ def known_labels(description: Mapping[str, Any]) -> tuple[NDArray[np.int64], NDA
         if numbers.shape != nodes.shape or nodes.ndim != 1 or ((numbers < 0) | (numbers >= end)).any():
             raise ValueError(f"known.{what} are not numbers from 0 to {end - 1}, one for each node")
     return nodes, classes
+
+
+def structure_statistics(description: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """How local structure is standardised: `kind`, `mean` and `scale`; None for a model that takes none.
+
+    Raises:
+        KeyError, TypeError, ValueError, InputError: the design takes it and there are no such numbers.
+    """
+    if Architecture.parse(description["design"]).structure is None:
+        return None
+    values: Mapping[str, Any] = description["structure"]
+    for name in ("mean", "scale"):
+        numbers = np.asarray(values[name], dtype=np.float64)
+        if numbers.shape != (STRUCTURE_WIDTH,) or not np.isfinite(numbers).all():
+            raise ValueError(f"structure.{name} is one number for each of {STRUCTURE_WIDTH} columns")
+    return values
 
 
 def file_checksum(path: Path) -> str:

@@ -17,6 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from search_space.architecture import Architecture, decay_rate
 from search_space.errors import ModelError
+from search_space.local_structure import STRUCTURE_WIDTH
 from search_space.transform import NORM_EPSILON
 
 OPSET, IR_VERSION = 17, 8
@@ -25,6 +26,7 @@ LARGEST_BYTES = 2**31 - 2**20
 
 INPUT, OUTPUT = "hops", "probabilities"
 LABELS, ROWS, NEIGHBOURS, WEIGHTS = "labels", "neighbour_rows", "neighbours", "neighbour_weights"
+STRUCTURE = "structure"
 
 Weights = Mapping[str, NDArray[np.float32]]
 
@@ -59,9 +61,9 @@ def onnx_model(design: Architecture, num_features: int, num_classes: int, weight
     post-processing; rows sum to one. A design that corrects and smooths does so with each repeat, whose probabilities
     (S, n, C) then leave apart.
 
-    A design that reuses labels has the further input `labels` (n, C). One that takes adjacency rows has their e
-    entries: `neighbour_rows` (e, 1), 0 to n - 1, `neighbours` (e,), node numbers of the training graph, and
-    `neighbour_weights` (e, 1).
+    A design that reuses labels has the further input `labels` (n, C), one that takes local structure `structure`
+    (n, 6). One that takes adjacency rows has their e entries: `neighbour_rows` (e, 1), 0 to n - 1, `neighbours` (e,),
+    node numbers of the training graph, and `neighbour_weights` (e, 1).
 
     Args:
         num_features: columns of a hop: those of the features for each channel of the pre-aggregator.
@@ -113,6 +115,8 @@ def _further_inputs(design: Architecture, C: int) -> list[onnx.ValueInfoProto]:
             helper.make_tensor_value_info(NEIGHBOURS, TensorProto.INT64, ["e"]),
             helper.make_tensor_value_info(WEIGHTS, TensorProto.FLOAT, ["e", 1]),
         ]
+    if design.structure is not None:
+        found.append(helper.make_tensor_value_info(STRUCTURE, TensorProto.FLOAT, ["n", STRUCTURE_WIDTH]))
     return found
 
 
@@ -123,6 +127,10 @@ def _added(graph: _Nodes, design: Architecture, weights: Weights) -> list[str]:
         # (n, C) @ (S, C, width)
         constant = graph.constant(weights["label_weight"], "label_weight")
         found.append(graph.add("MatMul", LABELS, constant, name="of_labels"))
+    if design.structure is not None:
+        # (n, 6) @ (S, 6, width)
+        constant = graph.constant(weights["structure_weight"], "structure_weight")
+        found.append(graph.add("MatMul", STRUCTURE, constant, name="of_structure"))
     if design.adjacency is not None:
         W = weights["adjacency.weights"]
         S, N, width = W.shape

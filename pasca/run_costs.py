@@ -15,6 +15,7 @@ from search_space.space import SearchSpace
 _BACK = "propagate predictions"
 _GROUPS = {
     "build": "build matrices",
+    "count-structure": "build matrices",
     "normalise": "normalise features",
     "hop": "propagate features",
     "join": "join hops",
@@ -28,6 +29,7 @@ _GROUPS = {
     "norm-layer": "transform",
     "label-layer": "transform",
     "adjacency-layer": "transform",
+    "structure-layer": "transform",
     "last-layer": "transform",
 }
 STAGE_GROUPS = (*dict.fromkeys(group for group in _GROUPS.values() if group != _BACK), _BACK)

@@ -26,10 +26,12 @@ from pasca.model_folder import (
     known_labels,
     match_columns,
     read_description,
+    structure_statistics,
 )
 from search_space.errors import InputError, ModelError
 from search_space.graph_operators import CorrectAndSmooth, GraphOperator, channels
 from search_space.graph_operators.correct_and_smooth import correct_and_smooth
+from search_space.local_structure import local_structure
 
 BLOCK_ROWS = 4096
 """Rows that go through the network together; bounds memory, not the result."""
@@ -80,6 +82,7 @@ class RuntimeModel:
         self._known = known_labels(description)
         self._label_steps = None if description.get("label_steps") is None else int(description["label_steps"])
         self._rows = bool(description.get("adjacency_rows", False))
+        self._structure = structure_statistics(description)
         self._pre = _Stage.read(description["pre"])
         self._post = _Stage.read(description["post"])
         self._num_hops = int(description["hop_stack"]["hops"])
@@ -139,7 +142,9 @@ class RuntimeModel:
         _normalise(dense, self.description["normalisation"])
         built: dict[str, sparse.csr_array] = {}
         hops = self._hops(dense, matrix, built)
-        probabilities = self._transform(hops, self._shown(matrix, built), matrix if self._rows else None)
+        probabilities = self._transform(
+            hops, self._shown(matrix, built), matrix if self._rows else None, self._counted(matrix)
+        )
         if self._post is None:
             return probabilities
         (operator,) = self._post.operators
@@ -213,6 +218,14 @@ class RuntimeModel:
             shown = _step(operator, _matrix(operator, adjacency, built), shown, shown)
         return shown
 
+    def _counted(self, adjacency: sparse.csr_array) -> NDArray[np.float32] | None:
+        """Local structure of all nodes, standardised as in the training, (N, 6); None for a design without."""
+        if self._structure is None:
+            return None
+        columns = local_structure(adjacency)
+        _normalise(columns, self._structure)
+        return columns
+
     def _corrected(
         self, probabilities: NDArray[np.float32], operator: CorrectAndSmooth, matrix: sparse.csr_array
     ) -> NDArray[np.float32]:
@@ -235,6 +248,7 @@ class RuntimeModel:
         hops: Mapping[int, NDArray[np.float32]],
         shown: NDArray[np.float32] | None,
         adjacency: sparse.csr_array | None,
+        structure: NDArray[np.float32] | None,
     ) -> NDArray[np.float32]:
         """Softmax output, block by block of rows; hops that the network does not read are fed as zeros.
 
@@ -251,6 +265,8 @@ class RuntimeModel:
             inputs = {"hops": stack}
             if shown is not None:
                 inputs["labels"] = shown[rows]
+            if structure is not None:
+                inputs["structure"] = structure[rows]
             if adjacency is not None:
                 near = adjacency[rows].tocoo()
                 inputs |= {

@@ -124,6 +124,7 @@ _EXTRAS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "label_steps": ("labels", _steps),
     "adjacency": ("adjacency", _one_of("none", "rows", usual="none")),
     "consistency": ("consistency", _weight),
+    "structure": ("structure", _one_of("none", "counts", usual="none")),
 }
 """Attributes that differ from the training recipe: their key in the text form, and what reads a value or its text."""
 
@@ -154,6 +155,7 @@ class Architecture:
         label_steps: steps that the labels of training nodes take before they become inputs, too; None without.
         adjacency: `rows` where the rows of the adjacency are inputs, too; None without.
         consistency: weight of the loss that asks for the same answer under different masks; None without.
+        structure: `counts` where degrees and triangles of the node are inputs, too; None without.
     Raises:
         DesignError: a name is unknown, a number is out of range, or an active stage misses its choice.
     """
@@ -175,6 +177,7 @@ class Architecture:
     label_steps: int | None = None
     adjacency: str | None = None
     consistency: float | None = None
+    structure: str | None = None
 
     def __post_init__(self) -> None:
         for field, least in (("k_pre", 0), ("k_trans", 1), ("k_post", 0)):

@@ -9,6 +9,7 @@ from torch import nn
 
 from search_space.adjacency_layer import AdjacencyLayer
 from search_space.architecture import Architecture
+from search_space.local_structure import STRUCTURE_WIDTH
 from search_space.message_operators import message_operator
 from search_space.transform import Dropout, InputDropout, Transform, glorot, repeat_product
 
@@ -54,6 +55,9 @@ class Network(nn.Module):
             self.adjacency = AdjacencyLayer(num_nodes, first, generators)
         if design.label_steps is not None:
             self.label_weight = nn.Parameter(glorot(num_classes, first, generators))
+        self.structure_weight: nn.Parameter | None = None
+        if design.structure is not None:
+            self.structure_weight = nn.Parameter(glorot(STRUCTURE_WIDTH, first, generators))
 
     def prepare(self, hops: torch.Tensor) -> torch.Tensor:
         """Do once what does not depend on weights.
@@ -77,12 +81,14 @@ class Network(nn.Module):
         hidden_dropout: Dropout | None = None,
         label_inputs: torch.Tensor | None = None,
         adjacency_rows: torch.Tensor | None = None,
+        structure: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Class scores (S, n, C) before the softmax; dropouts are given while training only.
 
         Args:
             label_inputs: (n, C) or (S, n, C), for a design that reuses labels.
             adjacency_rows: sparse (n, N), for a design that takes them.
+            structure: (n, 6) standardised `local_structure`, for a design that takes it.
         """
         x = self.join(prepared) if self.join is not None and self.join.learns else prepared
         added = None
@@ -93,6 +99,10 @@ class Network(nn.Module):
             assert adjacency_rows is not None, "a design that takes adjacency rows needs them"
             of_rows = self.adjacency(adjacency_rows)
             added = of_rows if added is None else added + of_rows
+        if self.structure_weight is not None:
+            assert structure is not None, "a design that takes local structure needs it"
+            of_structure = repeat_product(structure, self.structure_weight)
+            added = of_structure if added is None else added + of_structure
         scores: torch.Tensor = self.transform(x, input_dropout, hidden_dropout, added)
         return scores
 

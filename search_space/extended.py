@@ -70,6 +70,7 @@ _DIMENSIONS: dict[str, _Dimension] = {
     "label_steps": _Dimension("ordinal", (0, 1, 2, 3), 0),
     "adjacency": _Dimension("categorical", ("none", "rows"), "none"),
     "consistency": _Dimension("ordinal", (0.0, 0.3, 1.0, 3.0), 0.0),
+    "structure": _Dimension("categorical", ("none", "counts"), "none"),
     "normalise": _Dimension("categorical", NORMALISATIONS, "row"),
     "k_post": _Dimension("ordinal", (0, *_STEPS), 2),
     "post_kind": _Dimension("categorical", POST_KINDS, "augmented", ("k_post", _STEPS)),
@@ -89,6 +90,7 @@ _GROUPS = (
     ("label_steps",),
     ("adjacency",),
     ("consistency",),
+    ("structure",),
     ("normalise",),
     ("k_post", "post_kind", "post_alpha", "post_step", "post_share", "post_exponent", "post_loops"),
 )
@@ -249,7 +251,7 @@ class ExtendedSpace:
             if name not in ("hidden_width", "dropout") or design.k_trans > 1:
                 found[name] = self._recipe[name] if value is None else value
         found |= {"label_steps": design.label_steps or 0, "adjacency": design.adjacency or "none"}
-        found["consistency"] = design.consistency or 0.0
+        found |= {"consistency": design.consistency or 0.0, "structure": design.structure or "none"}
         if design.k_trans > 1:
             found["norm"] = design.norm or "none"
         if design.k_trans > 2:
@@ -278,6 +280,7 @@ class ExtendedSpace:
             label_steps=chosen["label_steps"],
             adjacency=chosen["adjacency"],
             consistency=chosen["consistency"],
+            structure=chosen["structure"],
         )
 
     def settle(self, codes: Codes) -> Codes:

@@ -49,6 +49,7 @@ class Room:
 FILES = ("open", "io", "pathlib", "shutil", "tempfile", "sqlite3", "glob")
 OUTSIDE = (*FILES, "os", "time", "datetime", "random", "socket", "subprocess", "threading", "multiprocessing")
 COMPUTING = ("numpy", "scipy", "torch", "numba", "llvmlite", "sklearn", "pymetis")
+READING = ("search_space.graph_operators", "search_space.local_structure", "search_space.errors")
 RECORDS = ("engines.trial", "engines.history", "engines.objectives", "engines.pooling")
 
 ROOMS = (
@@ -60,6 +61,7 @@ ROOMS = (
     Room("search_space/encoding.py", ("search_space", "numpy"), OUTSIDE),
     Room("search_space/graph_operators/", ("search_space", "numpy", "scipy"), OUTSIDE),
     Room("search_space/message_operators/", ("search_space", "torch"), OUTSIDE),
+    Room("search_space/local_structure.py", ("search_space", "numpy", "scipy"), OUTSIDE),
     Room("search_space/adjacency_layer.py", ("search_space", "torch"), OUTSIDE),
     Room("search_space/transform.py", ("search_space", "torch"), OUTSIDE),
     Room("search_space/assembly.py", ("search_space", "torch"), OUTSIDE),
@@ -94,10 +96,10 @@ ROOMS = (
     ),
     Room("pasca/", ("*",), ("mpi4py", "botorch", "gpytorch", "numba", "benchmarks", "tests")),
     # What an exported model needs on the machine that runs it.
-    Room("pasca/model_folder.py", ("search_space.graph_operators", "search_space.errors", "numpy", "scipy")),
+    Room("pasca/model_folder.py", (*READING, "search_space.architecture", "numpy", "scipy")),
     Room(
         "pasca/runtime.py",
-        ("pasca.model_folder", "search_space.graph_operators", "search_space.errors", "numpy", "scipy", "onnxruntime"),
+        ("pasca.model_folder", *READING, "numpy", "scipy", "onnxruntime"),
     ),
     Room("benchmarks/", ("*",), ("tests",)),
 )

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from engines.evaluation.costs import BLOCK_ROWS, ENTRY_BYTES, FLOAT_BYTES, held_features
+from engines.evaluation.further_inputs import further_inputs
 from engines.evaluation.hop_files import ColumnTiles, HopFile, HopRows, hop_bytes, new_file, writable
 from engines.evaluation.inference import (
     TrainingLabels,
@@ -26,6 +27,7 @@ from engines.evaluation.inference import (
     side_by_side,
     transform,
 )
+from engines.evaluation.normalise import Normaliser
 from engines.evaluation.propagation import propagate_step
 from search_space.architecture import Architecture
 from search_space.assembly import Network
@@ -53,6 +55,7 @@ def classify_within(
     memory_bytes: int,
     *,
     known: TrainingLabels | None = None,
+    structure: Normaliser | None = None,
     at_any_cost: bool = False,
     folder: Path | None = None,
 ) -> NDArray[np.float32]:
@@ -64,6 +67,7 @@ def classify_within(
         read_features: given a range of rows, returns their normalised features, (n, F).
         memory_bytes: what all this may take, the adjacency and what `read_features` reads from not counted.
         known: for designs that need it.
+        structure: how local structure is standardised, for designs that take it.
         at_any_cost: where even one column at a time takes more, take that instead of refusing.
         folder: where hops are put that do not fit, on a disk; None for the system's place for temporary files.
     Returns:
@@ -103,9 +107,9 @@ def classify_within(
             matrix = matrices.setdefault(operator.matrix_key, operator.matrix(adjacency))
             walks.append((matrix, operator.restart))
     shown = reused_labels(design, known, adjacency, matrices, C)
-    rows = adjacency if design.adjacency is not None else None
+    further = further_inputs(design, adjacency, structure)
     with propagated(design, walks, (N, num_features), read_features, left, folder) as hops:
-        probabilities = transform(network, hops, shown=shown, adjacency=rows)
+        probabilities = transform(network, hops, shown=shown, further=further)
         del hops
     if design.post_aggregator is None:
         return probabilities

@@ -20,9 +20,8 @@ from collections.abc import Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import sparse
 
-from engines.evaluation.inference import adjacency_rows
+from engines.evaluation.further_inputs import FurtherInputs, FurtherRows
 from search_space.assembly import Network
 
 NUM_VIEWS, TEMPERATURE = 2, 0.5
@@ -38,7 +37,7 @@ class Consistency:
         weight: λ.
         nodes: (U,) nodes outside the training part, as from `unlabelled`.
         hops: (k, U, F) of these nodes, the hops that `required_hops` names.
-        adjacency: (N, N), for a design that takes its rows.
+        further: of all nodes, for a design that takes them.
     """
 
     def __init__(
@@ -47,10 +46,10 @@ class Consistency:
         nodes: NDArray[np.int64],
         hops: torch.Tensor,
         device: torch.device,
-        adjacency: sparse.csr_array | None = None,
+        further: FurtherInputs | None = None,
     ) -> None:
         self._weight, self._nodes, self._hops = weight, nodes, hops
-        self._device, self._adjacency = device, adjacency
+        self._device, self._further = device, further
 
     def prepare(self, network: Network) -> torch.Tensor:
         """What the network takes for these nodes."""
@@ -68,10 +67,10 @@ class Consistency:
         """Node numbers."""
         return self._nodes[places]
 
-    def near(self, places: NDArray[np.int64]) -> torch.Tensor:
-        """Rows of the adjacency, sparse (b, N)."""
-        assert self._adjacency is not None, "there is no adjacency"
-        return adjacency_rows(self._adjacency, self._nodes[places], self._device)
+    def further(self, places: NDArray[np.int64]) -> FurtherRows:
+        """Their further inputs."""
+        assert self._further is not None, "there are no further inputs"
+        return self._further.rows(self._nodes[places], self._device)
 
     def losses(self, views: Sequence[torch.Tensor]) -> torch.Tensor:
         """λ times the disagreement of M views (S, b, C), before their softmax, for each repeat: (S,)."""

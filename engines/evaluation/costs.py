@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from search_space.architecture import Architecture
 from search_space.graph_operators import CorrectAndSmooth, GraphOperator, graph_operator
 from search_space.hops import REFERENCE_WIDTH, hop_width, pre_operators
+from search_space.local_structure import STRUCTURE_WIDTH
 from search_space.names import AggregatorName, decay_rate
 from search_space.space import SearchSpace
 
@@ -107,13 +108,14 @@ def front_plan(design: Architecture, sizes: Sizes) -> Plan:
     elif operators and design.message != "none":
         plan.append((f"join/{message}/{design.k_pre}", blocks))
     width = join_width(design, F)
+    first = sizes.num_classes if design.k_trans == 1 else hidden_width(design, sizes)
     if design.label_steps is not None:
-        first = sizes.num_classes if design.k_trans == 1 else hidden_width(design, sizes)
         plan.append((f"hop/augmented/{sizes.num_classes}", float(design.label_steps)))
         plan.append((f"label-layer/{first}", blocks))
     if design.adjacency is not None:
-        first = sizes.num_classes if design.k_trans == 1 else hidden_width(design, sizes)
         plan.append((f"adjacency-layer/{first}", blocks))
+    if design.structure is not None:
+        plan += [("count-structure", 1.0), (f"structure-layer/{first}", blocks)]
     if design.k_trans == 1:
         plan.append((f"only-layer/{width}", blocks))
         return plan
@@ -157,7 +159,8 @@ def parameters(design: Architecture, sizes: Sizes) -> int:
     widths = [width, *[H] * (design.k_trans - 1), sizes.num_classes]
     labels = sizes.num_classes * widths[1] if design.label_steps is not None else 0
     rows = sizes.num_nodes * widths[1] if design.adjacency is not None else 0
-    return join + norms + labels + rows + sum(a * b + b for a, b in itertools.pairwise(widths))
+    structure = STRUCTURE_WIDTH * widths[1] if design.structure is not None else 0
+    return join + norms + labels + rows + structure + sum(a * b + b for a, b in itertools.pairwise(widths))
 
 
 def _join_parameters(design: Architecture, width: int) -> int:
@@ -192,7 +195,8 @@ def front_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -
         C = sizes.num_classes
         labels = entries["augmented"] * C * design.label_steps + N * C * widths[1]
     rows = sizes.adjacency_entries * widths[1] if design.adjacency is not None else 0
-    return hops + join + norms + labels + rows + N * sum(a * b for a, b in itertools.pairwise(widths))
+    structure = N * STRUCTURE_WIDTH * widths[1] if design.structure is not None else 0
+    return hops + join + norms + labels + rows + structure + N * sum(a * b for a, b in itertools.pairwise(widths))
 
 
 def back_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -> int:
@@ -245,10 +249,11 @@ def front_bytes(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) 
         stacked += len(keys)  # the channels of a hop are put side by side before they are stacked
     hidden = (3 if design.norm is None else 4) * hidden_width(design, sizes) if design.k_trans > 1 else 0
     block = B * (stacked * F + (width if design.message not in (None, "none") else 0) + hidden + 3 * C)
+    further = N * STRUCTURE_WIDTH if design.structure is not None else 0
     transforming = (
         matrix
         + held_features(design.k_pre, design.message, max(len(keys), 1), propagating=False) * features
-        + FLOAT_BYTES * (block + (2 if design.label_steps is None else 4) * N * C + parameters(design, sizes))
+        + FLOAT_BYTES * (block + further + (2 if design.label_steps is None else 4) * N * C + parameters(design, sizes))
     )
     return raw + propagating, raw + transforming
 

@@ -18,11 +18,11 @@ from scipy import sparse
 from engines.evaluation.consistency import Consistency, unlabelled
 from engines.evaluation.costs import Sizes
 from engines.evaluation.feeding import BatchFeed, Feed, RowSource, WholeFeed
+from engines.evaluation.further_inputs import FurtherInputs, standard_structure
 from engines.evaluation.hop_cache import HopCache
 from engines.evaluation.hop_files import HopRows
 from engines.evaluation.inference import (
     TrainingLabels,
-    adjacency_rows,
     post_process,
     shown_labels,
     side_by_side,
@@ -35,7 +35,7 @@ from engines.evaluation.normalise import Normaliser
 from engines.evaluation.propagation import propagate_step
 from engines.evaluation.recipe import Recipe, recipe_of
 from engines.evaluation.side_by_side import train_side_by_side
-from engines.evaluation.training import AdjacencyRows, Trained, together, train_from
+from engines.evaluation.training import FurtherParts, Trained, together, train_from
 from engines.evaluation.training_memory import plan_training
 from engines.graph import Nodes, Split
 from search_space.architecture import Architecture
@@ -55,6 +55,7 @@ class TrainedDesign:
         normaliser: what was done to the features first.
         val_errors: (S,) 1 - score on the validation nodes, after post-processing.
         details: JSON types for the record: per-seed figures, epochs, stage seconds, learning curve.
+        structure: how local structure was standardised, for a design that takes it.
     """
 
     design: Architecture
@@ -63,6 +64,7 @@ class TrainedDesign:
     normaliser: Normaliser
     val_errors: NDArray[np.float64]
     details: Mapping[str, Any] = field(default_factory=dict)
+    structure: Normaliser | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,7 @@ class DesignTrainer:
         device: where networks train.
         clock: monotonic seconds.
         other_features: gives, by name, another normalisation than the recipe's and its hops; None where there is none.
-        adjacency: (N, N), for designs that take its rows.
+        adjacency: (N, N), for designs that take its rows or the local structure.
     """
 
     def __init__(
@@ -114,6 +116,7 @@ class DesignTrainer:
     ) -> None:
         self.task, self.hops, self._device, self._clock = task, hops, device, clock
         self._other_features, self._adjacency = other_features, adjacency
+        self._structure: tuple[Normaliser, NDArray[np.float32]] | None = None
         self._making = threading.Lock()
 
     def train(self, design: Architecture, seeds: Sequence[int]) -> TrainedDesign:
@@ -148,7 +151,8 @@ class DesignTrainer:
             **batches,
         }
         normaliser, _ = self._features(design)
-        return TrainedDesign(design, tuple(seeds), trained, normaliser, errors, details)
+        structure = None if design.structure is None else self._standard_structure(design)[0]
+        return TrainedDesign(design, tuple(seeds), trained, normaliser, errors, details, structure)
 
     def scores(self, design: Architecture, trained: Trained, nodes: Nodes) -> NDArray[np.float64]:
         """Score of each repeat on some labelled nodes, (S,)."""
@@ -168,13 +172,13 @@ class DesignTrainer:
             shown = shown_labels(
                 design.label_steps, self.task.known, self._matrix("augmented"), self.task.sizes.num_classes
             )
-        rows = self._adjacency_of(design)
+        further = self._further(design)
         if design.post_aggregator is None:
-            return transform(trained.network, hops, nodes, shown=shown, adjacency=rows)
+            return transform(trained.network, hops, nodes, shown=shown, further=further)
         operator = graph_operator(design.post_aggregator)
         matrix = self._matrix(operator.matrix_key)
         spread = post_process(
-            transform(trained.network, hops, shown=shown, adjacency=rows),
+            transform(trained.network, hops, shown=shown, further=further),
             matrix,
             operator,
             design.k_post,
@@ -214,21 +218,33 @@ class DesignTrainer:
                 found.append([hops.reader(operator.matrix_key, operator.restart, k) for k in required_hops(design)])
         return side_by_side(found)
 
-    def _adjacency_of(self, design: Architecture) -> sparse.csr_array | None:
-        """The adjacency, for a design that takes its rows."""
-        if design.adjacency is None:
-            return None
+    def _adjacency_of(self, design: Architecture) -> sparse.csr_array:
         if self._adjacency is None:
-            raise TrialFailure(f"{design} takes adjacency rows, and there is no adjacency here")
+            raise TrialFailure(f"{design} takes adjacency rows or local structure, and there is no adjacency here")
         return self._adjacency
 
-    def _adjacency_rows(self, design: Architecture) -> AdjacencyRows | None:
-        adjacency, split = self._adjacency_of(design), self.task.split
-        if adjacency is None:
+    def _standard_structure(self, design: Architecture) -> tuple[Normaliser, NDArray[np.float32]]:
+        """Local structure of the graph, counted when it is first asked for."""
+        adjacency = self._adjacency_of(design)
+        with self._making:
+            if self._structure is None:
+                self._structure = standard_structure(adjacency)
+            return self._structure
+
+    def _further(self, design: Architecture) -> FurtherInputs | None:
+        """Further inputs of all nodes, for a design that takes some."""
+        if design.adjacency is None and design.structure is None:
             return None
-        return AdjacencyRows(
-            *(adjacency_rows(adjacency, nodes, self._device) for nodes in (split.train, split.validation))
+        return FurtherInputs(
+            None if design.adjacency is None else self._adjacency_of(design),
+            None if design.structure is None else self._standard_structure(design)[1],
         )
+
+    def _further_parts(self, design: Architecture) -> FurtherParts | None:
+        further, split = self._further(design), self.task.split
+        if further is None:
+            return None
+        return FurtherParts(*(further.rows(nodes, self._device) for nodes in (split.train, split.validation)))
 
     def _label_reuse(self, design: Architecture) -> LabelReuse | None:
         """What a design that reuses labels needs to train."""
@@ -258,10 +274,12 @@ class DesignTrainer:
         )
         if plan.batch_rows is not None and _needs_all_rows(design):
             raise TrialFailure(f"{design} needs all training rows at once, which do not fit the memory; raise --memory")
-        reuse, near, consistency = self._label_reuse(design), self._adjacency_rows(design), None
+        reuse, further, consistency = self._label_reuse(design), self._further_parts(design), None
         if design.consistency is not None:
-            others, rows = unlabelled(task.sizes.num_nodes, split.train), self._adjacency_of(design)
-            consistency = Consistency(design.consistency, others, stack_rows(hops, others), self._device, rows)
+            others = unlabelled(task.sizes.num_nodes, split.train)
+            consistency = Consistency(
+                design.consistency, others, stack_rows(hops, others), self._device, self._further(design)
+            )
         feed: Feed
         if plan.batch_rows is None:
             feed = WholeFeed(train.all(), validation.all(), self._device)
@@ -270,7 +288,7 @@ class DesignTrainer:
 
         def train_group(group: Sequence[int]) -> Trained:
             return train_from(
-                feed, design, task.recipe, task.sizes.num_classes, group, self._device, reuse, near, consistency
+                feed, design, task.recipe, task.sizes.num_classes, group, self._device, reuse, further, consistency
             )
 
         parts: list[Trained]
@@ -285,7 +303,8 @@ class DesignTrainer:
 
 
 def _needs_all_rows(design: Architecture) -> bool:
-    return any(choice is not None for choice in (design.label_steps, design.adjacency, design.consistency))
+    choices = (design.label_steps, design.adjacency, design.consistency, design.structure)
+    return any(choice is not None for choice in choices)
 
 
 def _groups(seeds: Sequence[int], most: int) -> list[Sequence[int]]:

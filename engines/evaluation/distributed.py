@@ -253,10 +253,11 @@ def _check_design(design: Architecture) -> None:
     """Refuse what ranks have no way of doing together.
 
     Raises:
-        TrialFailure: the design propagates by another matrix than the paper's, corrects and smooths, reuses labels,
-            looks at nodes without labels, or normalises features other than the recipe.
+        TrialFailure: the design propagates by another matrix than the paper's, corrects and smooths, has further
+            inputs, looks at nodes without labels, or normalises features other than the recipe.
     """
-    if any(getattr(design, name) is not None for name in ("label_steps", "adjacency", "consistency", "normalise")):
+    refused = ("label_steps", "adjacency", "consistency", "normalise", "structure")
+    if any(getattr(design, name) is not None for name in refused):
         raise TrialFailure(
             "a group of ranks has no further inputs, trains on labelled nodes alone and normalises features as the "
             f"recipe says; evaluate {design} with one rank an evaluator"

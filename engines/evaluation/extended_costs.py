@@ -151,10 +151,15 @@ def covering(space: ExtendedSpace) -> list[Architecture]:
         (values["k_trans"][0], values["k_trans"][-1]), values["hidden_width"], values["norm"], values["residual"]
     ):
         add(k_trans=k_trans, hidden_width=hidden, norm=norm, residual=residual)
-    for k_trans, hidden, labels, adjacency in itertools.product(
-        values["k_trans"][:2], values["hidden_width"], values["label_steps"][-1:], values["adjacency"]
+    for k_trans, hidden, labels, adjacency, structure in itertools.product(
+        values["k_trans"][:2],
+        values["hidden_width"],
+        values["label_steps"][-1:],
+        values["adjacency"],
+        values["structure"],
     ):
-        add(k_trans=k_trans, hidden_width=hidden, label_steps=labels, adjacency=adjacency)
+        further = {"label_steps": labels, "adjacency": adjacency, "structure": structure}
+        add(k_trans=k_trans, hidden_width=hidden, **further)
     for normalise in values["normalise"]:
         add(normalise=normalise)
     for k_post, kind, loops in itertools.product(values["k_post"][-1:], values["post_kind"], ends["post_loops"]):

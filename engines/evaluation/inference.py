@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from engines.evaluation.costs import BLOCK_ROWS
+from engines.evaluation.further_inputs import FurtherInputs, FurtherRows, further_inputs
 from engines.evaluation.hop_files import ColumnTiles, HopRows
 from engines.evaluation.label_reuse import label_inputs
+from engines.evaluation.normalise import Normaliser
 from engines.evaluation.propagation import propagate_step
 from search_space.architecture import Architecture
 from search_space.assembly import Network
@@ -39,6 +41,7 @@ def classify(
     adjacency: sparse.csr_array,
     features: NDArray[np.float32],
     known: TrainingLabels | None = None,
+    structure: Normaliser | None = None,
 ) -> NDArray[np.float32]:
     """Class probabilities of all nodes from the raw graph: build, propagate, join, transform, post-process.
 
@@ -50,6 +53,7 @@ def classify(
         adjacency: (N, N) as in a Graph.
         features: (N, F) float32, normalised.
         known: for designs that need it.
+        structure: how local structure is standardised, for designs that take it.
     Returns:
         (S, N, C); each row sums to one.
     """
@@ -67,8 +71,8 @@ def classify(
         hops = side_by_side(found)
         del found, of_channel, step
     shown = reused_labels(design, known, adjacency, matrices, network.transform.num_classes)
-    rows = adjacency if design.adjacency is not None else None
-    probabilities = transform(network, hops, shown=shown, adjacency=rows)
+    further = further_inputs(design, adjacency, structure)
+    probabilities = transform(network, hops, shown=shown, further=further)
     if design.post_aggregator is None:
         return probabilities
     del hops
@@ -106,16 +110,6 @@ def shown_labels(steps: int, known: TrainingLabels, matrix: sparse.csr_array, nu
     )
 
 
-def adjacency_rows(
-    adjacency: sparse.csr_array, rows: NDArray[np.int64] | slice, device: torch.device | None = None
-) -> torch.Tensor:
-    """Rows of the adjacency as a sparse tensor, (n, N)."""
-    found = sparse.csr_array(adjacency[rows]).tocoo()
-    places = torch.from_numpy(np.stack((found.row, found.col)).astype(np.int64))
-    made = torch.sparse_coo_tensor(places, torch.from_numpy(found.data), found.shape, check_invariants=False)
-    return made.coalesce().to(device)
-
-
 def side_by_side(of_channels: Sequence[Sequence[HopRows]]) -> list[HopRows]:
     """Hops of one channel as they are, or of several with the columns of the same hop next to each other."""
     if len(of_channels) == 1:
@@ -129,7 +123,7 @@ def transform(
     rows: NDArray[np.int64] | None = None,
     *,
     shown: NDArray[np.float32] | None = None,
-    adjacency: sparse.csr_array | None = None,
+    further: FurtherInputs | None = None,
 ) -> NDArray[np.float32]:
     """Join and transform rows block by block.
 
@@ -137,7 +131,7 @@ def transform(
         hops: those that the design joins, each (N, F).
         rows: which nodes, in this order; all of them when None.
         shown: (N, C) further inputs of a design that reuses labels.
-        adjacency: (N, N), for a design that takes its rows.
+        further: of all nodes, for a design that takes them.
     Returns:
         Softmax probabilities, (S, n, C) with n rows.
     """
@@ -149,9 +143,9 @@ def transform(
             last = min(first + BLOCK_ROWS, n)
             block = slice(first, last) if rows is None else rows[first:last]
             labels = None if shown is None else torch.from_numpy(shown[block]).to(device)
-            near = None if adjacency is None else adjacency_rows(adjacency, block, device)
+            others = FurtherRows() if further is None else further.rows(block, device)
             hop_rows = network.prepare(stack_rows(hops, block).to(device))
-            scores = network(hop_rows, label_inputs=labels, adjacency_rows=near)
+            scores = network(hop_rows, label_inputs=labels, adjacency_rows=others.adjacency, structure=others.structure)
             if probabilities is None:
                 S, _, C = scores.shape
                 probabilities = np.empty((S, n, C), np.float32)

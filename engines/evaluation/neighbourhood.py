@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from engines.evaluation.bounded_inference import propagated
+from engines.evaluation.further_inputs import FurtherInputs, further_inputs
 from engines.evaluation.inference import post_process, transform
+from engines.evaluation.normalise import Normaliser
 from engines.graph import Nodes
 from search_space.architecture import Architecture
 from search_space.assembly import Network
@@ -25,6 +27,7 @@ def classify_nodes(
     nodes: Nodes,
     num_features: int,
     memory_bytes: int | None = None,
+    structure: Normaliser | None = None,
 ) -> NDArray[np.float32]:
     """Class probabilities of some nodes.
 
@@ -40,6 +43,7 @@ def classify_nodes(
         nodes: (n,) node numbers in any order; may repeat.
         num_features: F.
         memory_bytes: what features and hops may take; None for no limit.
+        structure: how local structure is standardised, for designs that take it.
     Returns:
         (S, n, C); each row sums to one.
     """
@@ -63,7 +67,10 @@ def classify_nodes(
         lambda rows: read_features(inputs[rows]),
         sys.maxsize if memory_bytes is None else memory_bytes,
     ) as hops:
-        probabilities = transform(network, hops, np.searchsorted(inputs, outputs))
+        # counted in the whole graph, and then cut down as the hops are
+        whole = further_inputs(design, adjacency, structure)
+        further = None if whole is None or whole.structure is None else FurtherInputs(None, whole.structure[inputs])
+        probabilities = transform(network, hops, np.searchsorted(inputs, outputs), further=further)
     if post is not None and post_matrix is not None:
         probabilities = post_process(probabilities, post_matrix, post, design.k_post)
     return probabilities[:, np.searchsorted(outputs, nodes)]

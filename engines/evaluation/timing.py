@@ -17,7 +17,8 @@ from scipy import sparse
 from torch.nn.functional import layer_norm
 
 from engines.evaluation.costs import BLOCK_ROWS, Sizes, stages
-from engines.evaluation.inference import adjacency_rows, side_by_side, stack_rows
+from engines.evaluation.further_inputs import adjacency_rows
+from engines.evaluation.inference import side_by_side, stack_rows
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.propagation import propagate_step
 from engines.evaluation.stage_times import StageTimes
@@ -25,6 +26,7 @@ from engines.graph import Graph
 from search_space.architecture import Architecture
 from search_space.graph_operators import graph_operator
 from search_space.graph_operators.correct_and_smooth import correct_and_smooth
+from search_space.local_structure import STRUCTURE_WIDTH, local_structure
 from search_space.message_operators import message_operator
 from search_space.transform import NORM_EPSILON
 
@@ -135,6 +137,12 @@ class StageTimer:
             weights = self._random(self._graph.num_nodes, int(details[0]))
             block, adjacency = slice(0, B), self._graph.adjacency
             return _inference(lambda: torch.sparse.mm(adjacency_rows(adjacency, block), weights))
+        if kind == "count-structure":
+            return lambda: local_structure(self._graph.adjacency)
+        if kind == "structure-layer":
+            of_rows, W = self._random(B, STRUCTURE_WIDTH), int(details[0])
+            weight, sums = self._random(STRUCTURE_WIDTH, W), self._random(B, W)
+            return _inference(lambda: of_rows @ weight + sums)
         if kind == "norm-layer":
             return _norm(self._random(B, H), self._random(H))
         if kind == "first-layer":

@@ -15,6 +15,7 @@ from engines.evaluation.allocator import keeping_large_blocks
 from engines.evaluation.consistency import NUM_VIEWS, Consistency
 from engines.evaluation.dropout import RepeatDropout
 from engines.evaluation.feeding import Feed, OpenFeed, Rows, WholeFeed
+from engines.evaluation.further_inputs import FurtherRows
 from engines.evaluation.label_reuse import LabelReuse
 from engines.evaluation.metrics import score
 from engines.evaluation.recipe import Recipe, recipe_of
@@ -45,15 +46,11 @@ class Trained:
 
 
 @dataclass(frozen=True, eq=False)
-class AdjacencyRows:
-    """Rows of the adjacency for a design that takes them, on the device of the weights.
+class FurtherParts:
+    """Further inputs of the training rows and of the validation rows, for a design that takes them."""
 
-    Attributes:
-        train, validation: sparse (n, N) of the training rows and of the validation rows.
-    """
-
-    train: torch.Tensor
-    validation: torch.Tensor
+    train: FurtherRows
+    validation: FurtherRows
 
 
 def seed_generators(seeds: Sequence[int], device: torch.device) -> list[torch.Generator]:
@@ -82,7 +79,7 @@ def train_from(
     seeds: Sequence[int],
     device: torch.device,
     labels_shown: LabelReuse | None = None,
-    adjacency: AdjacencyRows | None = None,
+    further: FurtherParts | None = None,
     consistency: Consistency | None = None,
 ) -> Trained:
     """Train one design once per seed, by the recipe with what the design says otherwise.
@@ -94,7 +91,7 @@ def train_from(
 
     Args:
         labels_shown: for a design that reuses labels, whose training rows come all at once.
-        adjacency: for a design that takes adjacency rows; as before.
+        further: for a design that takes further inputs; as before.
         consistency: for a design that is to be consistent where there are no labels.
     Raises:
         TrialFailure: the loss is not finite.
@@ -106,7 +103,7 @@ def train_from(
         num_classes,
         recipe.hidden_width,
         seed_generators(seeds, torch.device("cpu")),
-        None if adjacency is None else adjacency.train.shape[1],
+        None if further is None or further.train.adjacency is None else further.train.adjacency.shape[1],
     ).to(device)
     mask_generators = seed_generators(seeds, device)
     input_dropout = RepeatDropout(recipe.input_dropout, mask_generators)
@@ -123,19 +120,19 @@ def train_from(
             steps: list[tuple[torch.Tensor, int]] = []
             for inputs, labels in rows.batches(epoch):
                 optimiser.zero_grad(set_to_none=True)
-                near, further = None if adjacency is None else adjacency.train, None
+                also, beside = FurtherRows() if further is None else further.train, None
                 if consistency is not None and others is not None:
                     places = consistency.places(epoch)
-                    further = consistency.nodes(places)
+                    beside = consistency.nodes(places)
                     drawn = others.index_select(others.dim() - 2, torch.from_numpy(places).to(device))
                     inputs = torch.cat((inputs, drawn), dim=inputs.dim() - 2)
-                    near = None if near is None else torch.cat((near, consistency.near(places)))
+                    also = also if further is None else also.followed_by(consistency.further(places))
                 shown, counted = None, None
                 if labels_shown is not None:
-                    shown, counted = labels_shown.draw(label_generators, further)
+                    shown, counted = labels_shown.draw(label_generators, beside)
                 shown, counted = _on(shown, device), _on(counted, device)
                 views = [
-                    network(inputs, input_dropout, hidden_dropout, shown, near)
+                    network(inputs, input_dropout, hidden_dropout, shown, also.adjacency, also.structure)
                     for _ in range(1 if consistency is None else NUM_VIEWS)
                 ]
                 n = labels.numel()
@@ -147,7 +144,7 @@ def train_from(
                 steps.append((losses.detach().mean(), labels.numel()))
             if epoch % recipe.evaluate_every and epoch < recipe.max_epochs:
                 continue
-            outputs = _validation_outputs(network, rows, labels_shown, adjacency)
+            outputs = _validation_outputs(network, rows, labels_shown, further)
             validation_losses = _losses(outputs, feed.validation_labels, weights).double().cpu().numpy()
             train_loss = sum(float(loss) * (n / feed.labels.numel()) for loss, n in steps)
             if not (np.isfinite(train_loss) and np.isfinite(validation_losses).all()):
@@ -234,15 +231,15 @@ def _on(tensor: torch.Tensor | None, device: torch.device) -> torch.Tensor | Non
 
 
 def _validation_outputs(
-    network: Network, rows: OpenFeed, labels_shown: LabelReuse | None, adjacency: AdjacencyRows | None
+    network: Network, rows: OpenFeed, labels_shown: LabelReuse | None, further: FurtherParts | None
 ) -> torch.Tensor:
     """(S, n, C) of all validation rows."""
     with torch.no_grad():
-        if labels_shown is not None or adjacency is not None:
+        if labels_shown is not None or further is not None:
             (inputs,) = rows.validation()
             shown = None if labels_shown is None else labels_shown.validation.to(inputs.device)
-            near = None if adjacency is None else adjacency.validation
-            outputs: torch.Tensor = network(inputs, None, None, shown, near)
+            also = FurtherRows() if further is None else further.validation
+            outputs: torch.Tensor = network(inputs, None, None, shown, also.adjacency, also.structure)
             return outputs
         pieces = [network(inputs) for inputs in rows.validation()]
     return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim=1)

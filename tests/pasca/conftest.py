@@ -45,6 +45,7 @@ def make_trained() -> Callable[..., Any]:
     # not at the head of the file: most tests beside this one need no torch
     import torch
 
+    from engines.evaluation.further_inputs import standard_structure
     from engines.evaluation.local import TrainedDesign
     from engines.evaluation.normalise import Normaliser
     from engines.evaluation.training import Trained
@@ -82,6 +83,7 @@ def make_trained() -> Callable[..., Any]:
             trained=trained,
             normaliser=Normaliser.fit(normalise, graph.features),
             val_errors=np.asarray(val_errors or zeros),
+            structure=None if architecture.structure is None else standard_structure(graph.adjacency)[0],
         )
 
     return make

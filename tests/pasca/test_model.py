@@ -38,12 +38,14 @@ DESIGNS = (
     "triangle^1/adaptive/mlp-2/augmented^3",
     "ppr0.1^3/none/mlp-2/-",
     "-/-/mlp-2/ppr0.1^2",
+    "augmented^2/concat/mlp-2/ppr0.1^1@structure=counts",
 )
 BOUND = (
     "augmented^1/none/mlp-2/cs0.8^3",
     "heat0.5^1/concat/mlp-2/augmented^1@labels=1",
     "-/-/mlp-3/-@adjacency=rows",
     "ppr0.1^2/mean/mlp-1/cs0.5_loops0^2@labels=1,adjacency=rows",
+    "-/-/mlp-2/-@adjacency=rows,structure=counts",
 )
 """Designs that classify the graph that they were trained on and no other."""
 NOTHING = np.zeros(0, np.int64)
@@ -119,13 +121,34 @@ def test_a_design_that_knows_its_graph_refuses_another(
         RuntimeModel.load(folder).predict_proba(other, named_graph.features)
 
 
+@pytest.mark.parametrize(
+    ("structure", "message"),
+    [
+        (None, r"KeyError\('structure'\)"),
+        ({"kind": "standard", "mean": [0.0] * 6}, r"KeyError\('scale'\)"),
+        ({"kind": "standard", "mean": [0.0] * 5, "scale": [1.0] * 6}, "structure.mean is one number for each of 6"),
+        ({"kind": "standard", "mean": [0.0] * 6, "scale": [None] * 6}, "structure.scale is one number for each of 6"),
+    ],
+)
+def test_a_model_without_the_figures_of_its_structure_is_refused(
+    export: Callable[..., Path], named_graph: Graph, structure: Any, message: str
+) -> None:
+    folder = export("-/-/mlp-2/-@structure=counts", named_graph)
+    edit(folder, True, structure=structure)
+    for read in (load_model, RuntimeModel.load):
+        with pytest.raises(ModelError, match=message):
+            read(folder)
+
+
 @pytest.mark.parametrize("design", DESIGNS)
 def test_every_design_comes_back_as_it_left(
     export: Callable[..., Path], make_trained: Callable[..., Any], named_graph: Graph, design: str
 ) -> None:
     trained = make_trained(design, named_graph)
     features = trained.normaliser.apply(named_graph.features)
-    expected = classify(trained.design, trained.trained.network, named_graph.adjacency, features)
+    expected = classify(
+        trained.design, trained.trained.network, named_graph.adjacency, features, structure=trained.structure
+    )
     found = load_model(export(design, named_graph)).predict(named_graph)
     np.testing.assert_allclose(found.probabilities, expected[0], atol=1e-6)
     np.testing.assert_allclose(found.probabilities.sum(axis=1), 1.0, atol=1e-6)
@@ -434,7 +457,7 @@ def flip(path: Path) -> None:
         (lambda folder: (folder / "model.json").write_bytes(b"\xff\xfe\x00"), "is damaged, it is not JSON"),
         (lambda folder: (folder / "model.json").write_text("[]"), "does not describe a model of pasca"),
         (lambda folder: edit(folder, True, format="other"), "its format is not 'pasca-model'"),
-        (lambda folder: edit(folder, True, format_version=3), "version 3, this pasca reads up to 2; use a newer pasca"),
+        (lambda folder: edit(folder, True, format_version=4), "version 4, this pasca reads up to 3; use a newer pasca"),
         (lambda folder: edit(folder, True, format_version=None), "version None"),
         (lambda folder: edit(folder, True, recipe=None), r"lacks what a model needs \(KeyError\('recipe'\)\)"),
         (lambda folder: edit(folder, True, design="x"), "lacks what a model needs .*a design has four parts"),

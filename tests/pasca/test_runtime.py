@@ -41,6 +41,8 @@ ROOT = Path(__file__).resolve().parents[2]
         "heat0.5^1/concat/mlp-2/augmented^1@labels=1",
         "-/-/mlp-3/-@adjacency=rows",
         "ppr0.1^2/mean/mlp-1/cs0.5_loops0^2@labels=1,adjacency=rows",
+        "augmented^2/concat/mlp-2/ppr0.1^1@structure=counts",
+        "-/-/mlp-1/-@labels=1,adjacency=rows,structure=counts",
     ],
 )
 @pytest.mark.parametrize("normalise", ["row", "standard"])

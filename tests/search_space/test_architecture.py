@@ -36,6 +36,7 @@ architectures = st.builds(
     label_steps=st.none() | st.integers(0, 4),
     adjacency=st.sampled_from([None, "none", "rows"]),
     consistency=st.none() | st.floats(0.0, 10.0),
+    structure=st.sampled_from([None, "none", "counts"]),
 )
 
 

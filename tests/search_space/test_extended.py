@@ -40,6 +40,7 @@ SMALL = {
     "label_steps": 0,
     "adjacency": "none",
     "consistency": 0,
+    "structure": "none",
     "normalise": "row",
     "k_post": 0,
 }

@@ -22,7 +22,7 @@ RECIPE = Recipe(hidden_width=8, max_epochs=12, evaluate_every=2, normalise="none
 DESIGNS = [
     f"augmented^2/{message}/mlp-2/-@{extras}consistency=1"
     for message in ("mean", "adaptive")
-    for extras in ("", "labels=1,adjacency=rows,")
+    for extras in ("", "labels=1,adjacency=rows,structure=counts,")
 ]
 
 

@@ -26,7 +26,7 @@ class CountedSeconds(dict[str, float]):
 
 @pytest.mark.parametrize("message", [*MESSAGES, "decay0.2"])
 @pytest.mark.parametrize("k_trans", [1, 2, 5])
-@pytest.mark.parametrize("extras", ["", "@hidden=9,norm=layer,residual=off,labels=2,adjacency=rows"])
+@pytest.mark.parametrize("extras", ["", "@hidden=9,norm=layer,residual=off,labels=2,adjacency=rows,structure=counts"])
 @pytest.mark.parametrize("aggregator", ["augmented", "twochannel"])
 def test_parameters_equal_those_of_the_network(message: str, k_trans: int, extras: str, aggregator: str) -> None:
     design = Architecture.parse(f"{aggregator}^4/{message}/mlp-{k_trans}/-{extras}")
@@ -45,6 +45,7 @@ def test_parameters_equal_those_of_the_network(message: str, k_trans: int, extra
         ("augmented^1/recursive/mlp-1/-", 13 * 3 + 3 * 5 * 3 * 2 + 5 * 3 * 4),
         ("augmented^1/jk/mlp-1/-", 13 * 3 + (2 + 16) * 5 * 3 * 2 + 5 * 3 * 4),
         ("-/-/mlp-2/-@adjacency=rows", 5 * (3 * 6 + 6 * 4) + 8 * 6),
+        ("-/-/mlp-2/-@structure=counts", 5 * (3 * 6 + 6 * 4) + 5 * 6 * 6),
         ("-/-/mlp-2/-@labels=3", 5 * (3 * 6 + 6 * 4) + 13 * 4 * 3 + 5 * 4 * 6),
         ("-/-/mlp-3/-@hidden=2,norm=layer", 5 * (3 * 2 + 2 * 2 + 2 * 4) + 5 * 2 * 2),
         ("twochannel^2/none/mlp-1/-", (13 + 12) * 3 * 2 + 5 * 6 * 4),
@@ -86,7 +87,8 @@ def test_stages_of_two_channels_and_of_correct_and_smooth() -> None:
 
 
 def test_stages_of_further_inputs_and_of_another_normalisation() -> None:
-    plan = dict(stages(Architecture.parse("triangle^1/none/mlp-1/-@features=l2,labels=2,adjacency=rows"), SIZES))
+    extras = "features=l2,labels=2,adjacency=rows,structure=counts"
+    plan = dict(stages(Architecture.parse(f"triangle^1/none/mlp-1/-@{extras}"), SIZES))
     assert plan == {
         "build/triangle": 1.0,
         "build/augmented": 1.0,
@@ -95,6 +97,8 @@ def test_stages_of_further_inputs_and_of_another_normalisation() -> None:
         "hop/augmented/4": 2.0,
         "label-layer/4": 1.0,
         "adjacency-layer/4": 1.0,
+        "count-structure": 1.0,
+        "structure-layer/4": 1.0,
         "only-layer/3": 1.0,
     }
 

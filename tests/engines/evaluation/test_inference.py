@@ -9,13 +9,16 @@ from scipy import sparse
 
 from engines.evaluation import inference
 from engines.evaluation.inference import TrainingLabels, classify, post_process, transform
+from engines.evaluation.normalise import Normaliser
 from search_space.architecture import Architecture
 from search_space.assembly import Network
 from search_space.graph_operators import channels, graph_operator
 from search_space.graph_operators.correct_and_smooth import correct_and_smooth
 from search_space.hops import hop_width, required_hops
+from search_space.local_structure import local_structure
 
 KNOWN = TrainingLabels(np.array([0, 3]), np.array([2, 1]))
+STANDARD = Normaliser("standard", np.linspace(0.0, 1.0, 6), np.linspace(0.5, 2.0, 6))
 DESIGNS = [
     "-/-/mlp-1/-",
     "-/-/mlp-2/ppr0.2^3",
@@ -34,6 +37,8 @@ DESIGNS = [
     "triangle^1/none/mlp-2/ppr0.1^2@labels=2",
     "augmented^1/jk/mlp-2/-@labels=1,adjacency=rows",
     "-/-/mlp-1/-@adjacency=rows",
+    "ppr0.1^2/mean/mlp-2/augmented^1@structure=counts",
+    "-/-/mlp-1/-@labels=1,adjacency=rows,structure=counts",
 ]
 
 
@@ -77,9 +82,10 @@ def dense(design: Architecture, network: Network, adjacency: sparse.csr_array, X
         start[KNOWN.nodes, KNOWN.classes] = 1.0
         shown = torch.from_numpy(dense_steps("augmented", design.label_steps, adjacency, start)[-1].astype(np.float32))
     near = torch.from_numpy(adjacency.toarray()).to_sparse_coo() if design.adjacency else None
+    counted = torch.from_numpy(STANDARD.apply(local_structure(adjacency))) if design.structure else None
     with torch.no_grad():
-        probabilities = torch.softmax(network(network.prepare(stacked), label_inputs=shown, adjacency_rows=near), dim=2)
-        probabilities = probabilities.numpy()
+        scores = network(network.prepare(stacked), label_inputs=shown, adjacency_rows=near, structure=counted)
+        probabilities = torch.softmax(scores, dim=2).numpy()
     if design.post_aggregator and design.post_aggregator.startswith("cs"):
         operator = graph_operator(design.post_aggregator)
         S = operator.matrix(adjacency).toarray().astype(np.float64)
@@ -105,7 +111,7 @@ def test_classify_equals_the_dense_computation(
     monkeypatch.setattr(inference, "BLOCK_ROWS", 2)  # several blocks, the last one short
     design = Architecture.parse(text)
     network = network_of(design)
-    found = classify(design, network, adjacency, features, KNOWN)
+    found = classify(design, network, adjacency, features, KNOWN, STANDARD)
     assert found.shape == (2, 5, 4)
     np.testing.assert_allclose(found, dense(design, network, adjacency, features), rtol=1e-4, atol=1e-6)
     np.testing.assert_allclose(found.sum(axis=2), 1.0, rtol=1e-5)

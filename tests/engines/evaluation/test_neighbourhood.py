@@ -8,6 +8,7 @@ import torch
 from numpy.typing import NDArray
 from scipy import sparse
 
+from engines.evaluation.further_inputs import standard_structure
 from engines.evaluation.inference import classify
 from engines.evaluation.neighbourhood import classify_nodes
 from engines.graph import Nodes, undirected
@@ -22,6 +23,7 @@ DESIGNS = (
     "ppr0.1^3/none/mlp-1/-",
     "-/-/mlp-2/triangle^2",
     "-/-/mlp-1/-",
+    "augmented^1/mean/mlp-2/ppr0.1^1@structure=counts",
 )
 
 
@@ -46,9 +48,10 @@ def test_the_answer_is_that_of_the_whole_graph(adjacency: sparse.csr_array, text
     design = Architecture.parse(text)
     features = np.random.default_rng(1).normal(size=(N, F)).astype(np.float32)
     made = network(design)
-    whole = classify(design, made, adjacency, features)
+    standard, _ = standard_structure(adjacency)
+    whole = classify(design, made, adjacency, features, structure=standard)
     for nodes in (np.asarray([5]), np.asarray([39, 2, 2, 17]), np.arange(N)):
-        found = classify_nodes(design, made, adjacency, lambda rows: features[rows], nodes, F)
+        found = classify_nodes(design, made, adjacency, lambda rows: features[rows], nodes, F, structure=standard)
         np.testing.assert_allclose(found, whole[:, nodes], atol=1e-6)
 
 
@@ -69,5 +72,6 @@ def test_features_are_read_once_and_only_where_a_path_of_the_steps_leads(
             read.append(rows.tolist())
             return np.ones((rows.size, F), dtype=np.float32)
 
-        classify_nodes(design, network(design), adjacency, features, np.asarray([node]), F)
+        standard, _ = standard_structure(adjacency)
+        classify_nodes(design, network(design), adjacency, features, np.asarray([node]), F, structure=standard)
         assert read == [np.flatnonzero(reach[node]).tolist()]

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from engines.evaluation.costs import Sizes, cost_of
+from engines.evaluation.further_inputs import standard_structure
 from engines.evaluation.inference import TrainingLabels, classify
 from engines.evaluation.normalise import Normaliser
 from engines.evaluation.stage_times import StageTimes
@@ -63,6 +64,7 @@ def test_a_stage_is_measured_once_and_known_ones_are_not_measured() -> None:
     [
         "augmented^5/concat/mlp-3/ppr0.1^4",
         "twochannel^3/jk/mlp-4/cs0.8^4@hidden=128,norm=layer,residual=off,labels=3,adjacency=rows",
+        "-/-/mlp-2/-@structure=counts",
     ],
 )
 def test_stage_times_add_up_to_the_time_of_a_design(text: str) -> None:
@@ -75,10 +77,11 @@ def test_stage_times_add_up_to_the_time_of_a_design(text: str) -> None:
     network = Network(design, width, 3, hidden, [torch.Generator().manual_seed(0)], graph.num_nodes).eval()
     known = TrainingLabels(graph.split.train, graph.labels[graph.split.train])
     normaliser = Normaliser.fit("row", graph.features)
+    standard, _ = standard_structure(graph.adjacency)
 
     def real() -> float:
         before = time.perf_counter()
-        classify(design, network, graph.adjacency, normaliser.apply(graph.features), known)
+        classify(design, network, graph.adjacency, normaliser.apply(graph.features), known, standard)
         return time.perf_counter() - before
 
     real()

@@ -118,6 +118,7 @@ def test_a_space_that_is_exhausted_says_so(name: str) -> None:
             "label_steps": 0,
             "adjacency": "none",
             "consistency": 0,
+            "structure": "none",
             "normalise": "row",
         },
     )
