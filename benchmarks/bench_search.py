@@ -211,8 +211,8 @@ def _paired(data: str, found: dict[tuple[str, str], dict[int, dict[str, float]]]
 def _spread(values: Sequence[float]) -> str:
     if not values:
         return ""
-    deviation = statistics.stdev(values) if len(values) > 1 else math.nan
-    return f"{statistics.fmean(values):.3f} ± {deviation:.3f}"
+    mean = f"{statistics.fmean(values):.3f}"
+    return f"{mean} ± {statistics.stdev(values):.3f}" if len(values) > 1 else mean
 
 
 def main() -> None:
