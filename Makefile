@@ -61,7 +61,7 @@ check: .venv/.installed-dev
 
 coverage: .venv/.installed-test
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m coverage run -m pytest $(ARGS)
+	$(BIN)/python -m coverage run -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report --skip-covered --show-missing
 

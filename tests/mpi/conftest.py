@@ -6,8 +6,12 @@ go on together. A test that hangs ends the job, with the place where it hung.
 
 from __future__ import annotations
 
+import atexit
 import faulthandler
+import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -23,6 +27,10 @@ _all = world()
 _verdicts = _all.split(0)
 assert _verdicts is not None
 set_threads(1)
+if _all.size > 1:
+    # ranks that share pytest's numbered folders remove them from under each other
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = _folder = tempfile.mkdtemp(prefix="pasca-rank-")
+    atexit.register(shutil.rmtree, _folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -262,6 +262,31 @@ def test_a_classic_is_evaluated_and_tested_only_when_asked(capsys: pytest.Captur
     assert "test acc %" not in ok(capsys, "evaluate", "SGC", "--seeds", "1", *TINY[:6])
 
 
+def test_ranks_are_planned_before_anything_starts(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ["--nodes", "1000", "--edges", "5000", "--features", "50", "--multiply-adds", "1e9", "--ranks", "1,2"]
+    said = ok(capsys, "plan", *sizes, "--memory", "800kB", "--bandwidth", "1GB")
+    assert said.splitlines()[0] == "a graph with random edges: 1,000 nodes, 5,000 edges, 50 features"
+    assert said.splitlines()[-1] == "with 800.0 kB a rank, 2 rank(s) in rows are enough"
+    planned = json.loads(ok(capsys, "plan", *sizes, "--json"))["plans"]
+    assert [(one["ranks"], one["plan"]) for one in planned] == [
+        (1, "rows"),
+        (1, "features"),
+        (2, "rows"),
+        (2, "features"),
+    ]
+    missing = "a plan needs a graph, or --nodes, --edges and --features, got nodes"
+    assert missing in refused(capsys, "plan", "--nodes", "10")
+
+
+def test_a_graph_is_prepared_for_several_numbers_of_ranks(capsys: pytest.CaptureFixture[str]) -> None:
+    said = ok(capsys, "prepare", "digits", "prepared", "--ranks", "2")
+    assert "prepared for 2 rank(s), contiguous" in said
+    found = json.loads(ok(capsys, "prepare", "prepared", "--ranks", "3", "--json"))
+    assert (found["ranks"], found["partition"]) == (3, "contiguous")
+    assert Path(found["path"]).resolve() == Path("prepared").resolve()
+    assert "1797 nodes" in ok(capsys, "info", "prepared").replace(",", "")
+
+
 def test_a_graph_is_described_and_converted(capsys: pytest.CaptureFixture[str]) -> None:
     assert json.loads(ok(capsys, "info", "digits", "--json"))["nodes"] == 1797
     ok(capsys, "convert", "digits", "graph")
