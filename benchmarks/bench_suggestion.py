@@ -3,8 +3,8 @@
     python benchmarks/bench_suggestion.py --observations 20 --suggestions 2980 --windows 900 2900
 
 Starts from that many designs drawn at random, with an error that a formula gives, and asks that many times for one
-more. Prints one JSON line, with the mean of the hundred suggestions from each window's start on; to compare with, the seconds of Optuna's GPSampler at 150 observations, which looks at a
-sample of the space, with `--baseline`.
+more. Prints one JSON line, with the mean of the hundred suggestions from each window's start on; to compare with, the
+seconds of Optuna's GPSampler at 150 observations, which looks at a sample of the space, with `--baseline`.
 """
 
 from __future__ import annotations
