@@ -23,6 +23,7 @@ DATA ?= digits
 ARGS ?=
 # Processes that share the tests, with one thread each; the tests of a file stay together, as they share fixtures.
 TEST_WORKERS ?= 2
+SHARED_OUT := -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 FUZZ_SECONDS ?= 600
 # A name of its own for every run, so that a second `make search` starts afresh.
 RUN ?= $(notdir $(patsubst %/,%,$(DATA)))-$(shell date +%Y%m%d-%H%M%S)
@@ -46,7 +47,7 @@ search: .venv/.installed
 	$(BIN)/pasca search $(DATA) --run $(RUN) --evaluations 60 $(ARGS)
 
 test: .venv/.installed-test
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest $(SHARED_OUT) $(ARGS)
 
 # `make test` kills at 6 instants, one a stage.
 faults: export PASCA_FAULTS ?= 50
@@ -57,11 +58,11 @@ check: .venv/.installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -m "not slow" $(QUICK) $(ARGS)
+	$(BIN)/python -m pytest -q -m "not slow" $(SHARED_OUT) $(QUICK) $(ARGS)
 
 coverage: .venv/.installed-test
 	rm -f .coverage .coverage.*
-	$(BIN)/python -m coverage run -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m coverage run -m pytest $(SHARED_OUT) $(ARGS)
 	$(BIN)/python -m coverage combine -q
 	$(BIN)/python -m coverage report --skip-covered --show-missing
 
