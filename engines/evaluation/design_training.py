@@ -18,7 +18,7 @@ from scipy import sparse
 from engines.evaluation.consistency import Consistency, unlabelled
 from engines.evaluation.costs import Sizes
 from engines.evaluation.feeding import BatchFeed, Feed, RowSource, WholeFeed
-from engines.evaluation.further_inputs import FurtherInputs, standard_structure
+from engines.evaluation.further_inputs import FurtherInputs, as_large_as, standard_structure
 from engines.evaluation.hop_cache import HopCache
 from engines.evaluation.hop_files import HopRows
 from engines.evaluation.inference import (
@@ -117,6 +117,7 @@ class DesignTrainer:
         self.task, self.hops, self._device, self._clock = task, hops, device, clock
         self._other_features, self._adjacency = other_features, adjacency
         self._structure: tuple[Normaliser, NDArray[np.float32]] | None = None
+        self._structure_as: dict[str, tuple[Normaliser, NDArray[np.float32]]] = {}
         self._making = threading.Lock()
 
     def train(self, design: Architecture, seeds: Sequence[int]) -> TrainedDesign:
@@ -224,12 +225,17 @@ class DesignTrainer:
         return self._adjacency
 
     def _standard_structure(self, design: Architecture) -> tuple[Normaliser, NDArray[np.float32]]:
-        """Local structure of the graph, counted when it is first asked for."""
+        """Local structure of the graph, as large as the features; counted when it is first asked for."""
         adjacency = self._adjacency_of(design)
+        normaliser, hops = self._features(design)
         with self._making:
             if self._structure is None:
                 self._structure = standard_structure(adjacency)
-            return self._structure
+            if normaliser.kind not in self._structure_as:
+                standard, columns = self._structure
+                made = as_large_as(standard, hops.reader("augmented", 0.0, 0)[self.task.split.train])
+                self._structure_as[normaliser.kind] = made, made.apply(columns)
+            return self._structure_as[normaliser.kind]
 
     def _further(self, design: Architecture) -> FurtherInputs | None:
         """Further inputs of all nodes, for a design that takes some."""

@@ -5,7 +5,7 @@ They are not propagated. The first layer adds their products to those of the joi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -61,7 +61,7 @@ def further_inputs(
 
     Args:
         adjacency: (N, N) as in a Graph.
-        standard: what `standard_structure` learned from the graph of the training, for a design that takes it.
+        standard: how `as_large_as` standardised it in the training, for a design that takes it.
     """
     if design.adjacency is None and design.structure is None:
         return None
@@ -73,10 +73,19 @@ def further_inputs(
 
 
 def standard_structure(adjacency: sparse.csr_array) -> tuple[Normaliser, NDArray[np.float32]]:
-    """Local structure (N, 6) of the graph of a training, each column with mean 0 and deviation 1, and how that was."""
+    """Local structure (N, 6) of the graph of a training, and what gives each column mean 0 and deviation 1."""
     columns = local_structure(adjacency)
-    standard = Normaliser.fit("standard", columns)
-    return standard, standard.apply(columns)
+    return Normaliser.fit("standard", columns), columns
+
+
+def as_large_as(standard: Normaliser, features: NDArray[np.float32]) -> Normaliser:
+    """Standardise to columns so large that a row of them is, on average, as large as one of the features (n, F).
+
+    Beside small features, such as those of rows that sum to one, columns of deviation 1 would be all that is learned.
+    """
+    assert standard.scale is not None
+    size = float(np.sqrt(np.einsum("nf,nf->", features, features, dtype=np.float64) / len(features)))
+    return replace(standard, scale=standard.scale * np.sqrt(standard.scale.size) / (size or 1.0))
 
 
 def adjacency_rows(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from engines.evaluation.further_inputs import FurtherInputs, further_inputs, standard_structure
+from engines.evaluation.further_inputs import FurtherInputs, as_large_as, further_inputs, standard_structure
 from engines.evaluation.local import LocalEvaluator
 from engines.evaluation.recipe import Recipe
 from engines.graph import Graph, Split, undirected
@@ -36,7 +36,8 @@ def hubs(N: int = 90) -> Graph:
 
 def test_rows_follow_one_another_as_asked() -> None:
     made = hubs()
-    inputs = FurtherInputs(made.adjacency, standard_structure(made.adjacency)[1])
+    standard, columns = standard_structure(made.adjacency)
+    inputs = FurtherInputs(made.adjacency, standard.apply(columns))
     one, other, both = (inputs.rows(np.array(nodes)) for nodes in ([4, 2], [7], [4, 2, 7]))
     joined = one.followed_by(other)
     assert joined.adjacency is not None
@@ -49,7 +50,8 @@ def test_rows_follow_one_another_as_asked() -> None:
 
 def test_structure_is_standardised_as_in_the_training() -> None:
     adjacency = hubs().adjacency
-    standard, columns = standard_structure(adjacency)
+    standard, counted = standard_structure(adjacency)
+    columns = standard.apply(counted)
     np.testing.assert_allclose(columns.mean(axis=0), 0.0, atol=1e-5)
     np.testing.assert_allclose(columns.std(axis=0), 1.0, rtol=1e-4)
     other = hubs(60).adjacency
@@ -59,6 +61,16 @@ def test_structure_is_standardised_as_in_the_training() -> None:
     assert found.structure is not None
     np.testing.assert_array_equal(found.structure, standard.apply(local_structure(other)))
     assert further_inputs(Architecture.parse("-/-/mlp-1/-@labels=1"), other) is None
+
+
+def test_structure_is_as_large_as_the_features() -> None:
+    standard, columns = standard_structure(hubs().adjacency)
+    features = np.array([[3.0, 4.0], [0.0, 0.0]], np.float32)  # squared lengths 25 and 0
+    made = as_large_as(standard, features).apply(columns)
+    assert (made**2).sum(axis=1).mean() == pytest.approx(12.5, rel=1e-4)
+    np.testing.assert_allclose(made.mean(axis=0), 0.0, atol=1e-5)
+    zeros = as_large_as(standard, np.zeros((2, 3), np.float32)).apply(columns)
+    assert (zeros**2).sum(axis=1).mean() == pytest.approx(1.0, rel=1e-4)
 
 
 @pytest.mark.parametrize("text", ["-/-/mlp-1/-", "-/-/mlp-2/-", "augmented^1/jk/mlp-2/-@consistency=1"])
