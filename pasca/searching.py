@@ -372,7 +372,7 @@ class _Search:
         return float("inf") if budget is None else budget - (self.clock() - self.started)
 
     def _out_of_time(self, history: History[Any]) -> bool:
-        """Whether one more trial, and the retraining at the pace so far, would not fit the time budget.
+        """Whether one more trial and the retraining, at the pace so far, would not fit the time budget.
 
         The first trial is always started: a search that only says it had no time is of no use.
         """
@@ -380,10 +380,8 @@ class _Search:
             return True
         if self.config.time_budget is None or self.tally.seconds_per_trial == 0.0:
             return False
-        needed = self.tally.seconds_per_trial
-        if self.config.retrain and self.problem.trainer is not None:
-            num_designs = len(self.tally.front) + len(CLASSICS)
-            needed *= 1 + num_designs * self.config.retrain / self.config.repeats
+        num_seeds = 0 if self.problem.trainer is None else self.config.retrain
+        needed = self.tally.seconds_needed(self.config.repeats, list(CLASSICS.values()), num_seeds)
         return needed > self._seconds_left()
 
     def _observe(self, trial: Trial[Any]) -> None:

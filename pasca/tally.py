@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import statistics
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
@@ -14,6 +16,9 @@ from engines.trial import Status, Trial
 from pasca.progress import Standing
 
 D = TypeVar("D")
+
+PACE_TRIALS = 10
+"""Trials that say how long the next one will take."""
 
 
 class Tally(Generic[D]):
@@ -42,7 +47,9 @@ class Tally(Generic[D]):
         self._history = history
         self.front = front(history, objectives, bounds)
         self._running: set[int] = {trial.number for trial in history.running}
-        self._done, self._failed, self._seconds = 0, 0, 0.0
+        self._done, self._failed = 0, 0
+        self._seconds: deque[float] = deque(maxlen=PACE_TRIALS)
+        self._seconds_a_seed: dict[str, float] = {}
         for trial in history:
             self._count(trial)
 
@@ -62,8 +69,24 @@ class Tally(Generic[D]):
 
     @property
     def seconds_per_trial(self) -> float:
-        """Mean over finished trials; 0 before there is one."""
-        return self._seconds / self._done if self._done else 0.0
+        """Mean over the trials that finished last, since later ones often take longer; 0 before there is one."""
+        return statistics.fmean(self._seconds) if self._seconds else 0.0
+
+    def seconds_needed(self, repeats: int, retrained: Sequence[D] = (), num_seeds: int = 0) -> float:
+        """What one more trial and the retraining would take.
+
+        Each design of the retraining is taken to need what its own training took, or the pace of trials where there
+        was none; the next trial is taken to end up on the front.
+
+        Args:
+            repeats: trainings of a trial.
+            retrained: designs that are trained again in the end, besides the front.
+            num_seeds: how often; 0 where nothing is retrained.
+        """
+        pace = self.seconds_per_trial
+        designs = dict.fromkeys(str(design) for design in (*(trial.design for trial in self.front), *retrained))
+        a_seed = [self._seconds_a_seed.get(design, pace / repeats) for design in designs]
+        return pace + num_seeds * (pace / repeats + sum(a_seed))
 
     def standing(self, seconds_left: float | None = None) -> Standing:
         """Where the search stands."""
@@ -81,7 +104,9 @@ class Tally(Generic[D]):
         if trial.finished and trial.repeats_of is None and trial.reason != INTERRUPTED:
             self._done += 1
             self._failed += trial.status is Status.FAILED
-            self._seconds += trial.seconds
+            self._seconds.append(trial.seconds)
+            if trial.status is Status.COMPLETE and trial.seeds:
+                self._seconds_a_seed[str(trial.design)] = trial.seconds / len(trial.seeds)
 
 
 def hypervolume_of(

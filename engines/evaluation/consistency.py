@@ -27,7 +27,7 @@ from search_space.assembly import Network
 NUM_VIEWS, TEMPERATURE = 2, 0.5
 MOST_NODES = 4096
 """Nodes that are looked at in a training at most, drawn once where there are more."""
-NODES_A_STEP = 1024
+NODES_A_STEP = 256
 
 
 class Consistency:

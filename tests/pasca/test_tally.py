@@ -11,7 +11,7 @@ from engines.history import INTERRUPTED, History
 from engines.objectives import OBJECTIVES, parse_bound
 from engines.search.pareto import front
 from engines.trial import Outcome, Trial
-from pasca.tally import Tally
+from pasca.tally import PACE_TRIALS, Tally
 
 PAIR = (OBJECTIVES["val_error"], OBJECTIVES["inference_seconds"])
 
@@ -53,3 +53,18 @@ def test_the_hypervolume_needs_a_reference_point() -> None:
     reference = {"val_error": 0.5, "inference_seconds": 10.0}
     found = Tally(trials, PAIR, (), 9, lambda: reference).standing().hypervolume
     assert found == pytest.approx(0.3 * 2 + 0.4 * 5)
+
+
+def test_what_a_retraining_needs_is_what_its_designs_took() -> None:
+    tally: Tally[Any] = Tally(History(), PAIR, (), 99, lambda: None)
+    for number in range(2 * PACE_TRIALS):
+        slow = number >= PACE_TRIALS
+        outcome = Outcome({"val_error": 0.5 if slow else 0.4, "inference_seconds": 1.0 + number})
+        trial = Trial(number=number, design=number, seeds=(1, 2))
+        tally.update(trial)
+        tally.update(trial.complete(outcome, PAIR, seconds=8.0 if slow else 1.0))
+    assert [trial.number for trial in tally.front] == [0]
+    assert tally.seconds_per_trial == 8.0, "the last ten"
+    assert tally.seconds_needed(repeats=2) == 8.0
+    # ten times: the next trial 4 s, the front's one design 1/2 s, design 15 4 s, and 99, which is unknown, 4 s as well
+    assert tally.seconds_needed(2, [0, 15, 99], 10) == 8.0 + 10 * (4.0 + 0.5 + 4.0 + 4.0)
