@@ -15,8 +15,9 @@ import json
 import statistics
 from pathlib import Path
 
-import pasca
 from accuracy_data import DATA
+
+import pasca
 from engines.evaluation.local import LocalEvaluator
 from search_space.architecture import Architecture
 
