@@ -41,8 +41,9 @@ class RunConfig:
             extended one.
         recipe: fields of the training recipe that differ from its defaults.
         retrain: fresh seeds that the front and the classics are trained with in the end; 0 leaves that out.
-        replications: trainings at most that give promising designs further seeds, spread over the search and besides
-            the evaluations, until it is certain enough which belong on the front; 0 leaves that out.
+        replications: trainings at most that give promising designs further seeds, spread over the search, or its time
+            budget, and besides the evaluations, until it is certain enough which belong on the front; 0 leaves that
+            out.
         workers: designs evaluated at the same time, each by a process of its own; by threads of this one where training
             is on another device than the CPU, or the evaluator is one's own.
         ranks_per_evaluator: under mpiexec, how many ranks evaluate one design together.

@@ -334,9 +334,9 @@ class _Search:
         return run_loop(self.searcher, evaluators, self.record, plan)
 
     def _further_seeds(self, history: History[Any]) -> Again[Any] | None:
-        """The next replication, where as large a share of them is due as of the evaluations is done."""
+        """The next replication, where as large a share of them is due as of the evaluations, or the time, is done."""
         done = sum(trial.repeats_of is not None and trial.reason != INTERRUPTED for trial in history)
-        share = min(history.num_evaluations / self.config.evaluations, 1.0)
+        share = min(max(history.num_evaluations / self.config.evaluations, self._share_of_time()), 1.0)
         if history.num_evaluations < self.config.num_initial or done >= int(self.config.replications * share):
             return None
         repeat = Replication().next(history, self.problem.objectives, self.problem.bounds)
@@ -370,6 +370,10 @@ class _Search:
     def _seconds_left(self) -> float:
         budget = self.config.time_budget
         return float("inf") if budget is None else budget - (self.clock() - self.started)
+
+    def _share_of_time(self) -> float:
+        """Share of the time budget that is spent; 0 without one."""
+        return 1.0 - self._seconds_left() / self.config.time_budget if self.config.time_budget else 0.0
 
     def _out_of_time(self, history: History[Any]) -> bool:
         """Whether one more trial and the retraining, at the pace so far, would not fit the time budget.

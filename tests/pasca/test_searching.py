@@ -165,6 +165,22 @@ def test_replications_add_seeds_to_designs_in_doubt_and_a_resumed_search_adds_th
     assert picked.number == repeats[0].repeats_of
 
 
+def test_replications_are_spread_over_a_time_budget_that_ends_the_search() -> None:
+    clock = Clock()
+
+    def doubtful(design: Architecture) -> Outcome:
+        clock.now += 10.0
+        time.sleep(0.001)
+        return Outcome({"val_error": 0.2, "inference_seconds": design.k_trans + design.k_pre}, {"val_error": 1e-4})
+
+    settings = QUICK | {"evaluator": doubtful, "num_initial": 2, "replications": 4, "clock": clock}
+    history = pasca.search(evaluations=1000, time_budget=200, **settings).history
+    repeats = [trial.number for trial in history if trial.repeats_of is not None]
+    assert len(history) == 20
+    assert len(repeats) == 3, "the fourth is due when no time is left"
+    assert repeats[0] in range(4, 8), "the first when a quarter of the time has passed"
+
+
 def test_the_front_lists_what_the_model_makes_of_each_design_beside_what_was_observed() -> None:
     settings = QUICK | {"searcher": "ehvi", "space": SMALL, "num_initial": 2}
     study = pasca.search(evaluator=cost, evaluations=3, **settings)
