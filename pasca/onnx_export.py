@@ -255,7 +255,7 @@ def _transform(graph: _Nodes, h: str, design: Architecture, weights: Weights, ad
         for value in added if layer == 0 else ():
             y = graph.add("Add", y, value, name=f"with_{value}")
         if layer < num_layers - 1:
-            if design.norm is not None:
+            if design.has_norm_layers:
                 y = _norm(graph, y, layer, weights)
             y = graph.add("Relu", y, name=f"hidden_{layer}")
             if layer > 0 and design.residual is None and weight.shape[1] == weight.shape[2]:

@@ -119,7 +119,7 @@ _EXTRAS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "learning_rate": ("lr", _positive),
     "weight_decay": ("wd", _number),
     "normalise": ("features", _one_of(*NORMALISATIONS, usual=None)),
-    "norm": ("norm", _one_of("none", "layer", usual="none")),
+    "norm": ("norm", _one_of("none", "layer", "batch", usual="none")),
     "residual": ("residual", _one_of("on", "off", usual="on")),
     "label_steps": ("labels", _steps),
     "adjacency": ("adjacency", _one_of("none", "rows", usual="none")),
@@ -150,7 +150,8 @@ class Architecture:
         input_dropout, dropout: shares of the joined features and of each hidden layer zeroed while training, below 1.
         learning_rate, weight_decay: Adam's.
         normalise: how features are normalised first, one of `NORMALISATIONS`.
-        norm: `layer` for a normalisation layer before each ReLU; None without.
+        norm: `layer` for a normalisation layer before each ReLU, `batch` for batch normalisation of the joined features
+            and before each ReLU while it is trained; None without.
         residual: `off` where hidden layers have none; None where those of equal width have one.
         label_steps: steps that the labels of training nodes take before they become inputs, too; None without.
         adjacency: `rows` where the rows of the adjacency are inputs, too; None without.
@@ -216,6 +217,11 @@ class Architecture:
     def extras(self) -> dict[str, Any]:
         """The choices that differ from the training recipe, by attribute."""
         return {field: value for field in _EXTRAS if (value := getattr(self, field)) is not None}
+
+    @property
+    def has_norm_layers(self) -> bool:
+        """Whether its trained network has normalisation layers; batch normalisation is folded into the weights."""
+        return self.norm == "layer"
 
     @property
     def corrects(self) -> bool:

@@ -11,7 +11,7 @@ from search_space.adjacency_layer import AdjacencyLayer
 from search_space.architecture import Architecture
 from search_space.local_structure import STRUCTURE_WIDTH
 from search_space.message_operators import message_operator
-from search_space.transform import Dropout, InputDropout, Transform, glorot, repeat_product
+from search_space.transform import Dropout, InputDropout, Normalise, Transform, glorot, repeat_product
 
 
 class Network(nn.Module):
@@ -43,7 +43,7 @@ class Network(nn.Module):
             num_classes,
             design.k_trans,
             generators,
-            norm=design.norm is not None,
+            norm=design.has_norm_layers,
             residual=design.residual is None,
         )
         # last, so that the other weights start as they would without it
@@ -82,8 +82,9 @@ class Network(nn.Module):
         label_inputs: torch.Tensor | None = None,
         adjacency_rows: torch.Tensor | None = None,
         structure: torch.Tensor | None = None,
+        normalise: Normalise | None = None,
     ) -> torch.Tensor:
-        """Class scores (S, n, C) before the softmax; dropouts are given while training only.
+        """Class scores (S, n, C) before the softmax; dropouts and `normalise` are given while training only.
 
         Args:
             label_inputs: (n, C) or (S, n, C), for a design that reuses labels.
@@ -103,8 +104,13 @@ class Network(nn.Module):
             assert structure is not None, "a design that takes local structure needs it"
             of_structure = repeat_product(structure, self.structure_weight)
             added = of_structure if added is None else added + of_structure
-        scores: torch.Tensor = self.transform(x, input_dropout, hidden_dropout, added)
+        scores: torch.Tensor = self.transform(x, input_dropout, hidden_dropout, added, normalise)
         return scores
+
+    def first_layer_parameters(self) -> list[nn.Parameter]:
+        """(S, in, width) of all that the first layer's outputs are sums of, but for its biases."""
+        others = (self.label_weight, self.structure_weight, self.adjacency.weights if self.adjacency else None)
+        return [self.transform.weights[0], *(weight for weight in others if weight is not None)]
 
     def undecayed_parameters(self) -> list[nn.Parameter]:
         """Weights trained without weight decay: the hop weights of `weighted`."""

@@ -62,7 +62,7 @@ _DIMENSIONS: dict[str, _Dimension] = {
     "k_trans": _Dimension("ordinal", _STEPS, 2),
     "hidden_width": _Dimension("ordinal", (32, 64, 128, 256), 128, ("k_trans", _STEPS[1:])),
     "dropout": _Dimension("number", (0.0, 0.2, 0.5, 0.8), 0.5, ("k_trans", _STEPS[1:])),
-    "norm": _Dimension("categorical", ("none", "layer"), "none", ("k_trans", _STEPS[1:])),
+    "norm": _Dimension("categorical", ("none", "layer", "batch"), "none", ("k_trans", _STEPS[1:])),
     "residual": _Dimension("categorical", ("on", "off"), "on", ("k_trans", _STEPS[2:])),
     "input_dropout": _Dimension("number", (0.0, 0.2, 0.5, 0.8), 0.5),
     "learning_rate": _Dimension("ordinal", (0.003, 0.01, 0.03, 0.1), 0.03),

@@ -15,6 +15,9 @@ Dropout = Callable[[torch.Tensor], torch.Tensor]
 """From (n, W) that all repeats share, or (S, n, W), to (S, n, W)."""
 
 
+Normalise = Callable[[int, torch.Tensor], torch.Tensor]
+"""From a place and values of (n, W) or (S, n, W) to (S, n, W): place 0 is the input, l what hidden layer l gives."""
+
 NORM_EPSILON = 1e-5
 """Added to the variance by a normalisation layer."""
 
@@ -72,6 +75,7 @@ class Transform(nn.Module):
         input_dropout: InputDropout | None = None,
         hidden_dropout: Dropout | None = None,
         added: torch.Tensor | None = None,
+        normalise: Normalise | None = None,
     ) -> torch.Tensor:
         """Class scores before the softmax.
 
@@ -79,10 +83,11 @@ class Transform(nn.Module):
             x: (n, in_width) shared by all repeats, or (S, n, in_width).
             input_dropout, hidden_dropout: given while training only.
             added: (S, n, width of the first layer) what further inputs add to its products.
+            normalise: applied to the input and before each ReLU; while training only.
         Returns:
             (S, n, C).
         """
-        h, last = x, len(self.weights) - 1
+        h, last = x if normalise is None else normalise(0, x), len(self.weights) - 1
         for layer, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
             y = (input_dropout.times(h, weight) if input_dropout and layer == 0 else repeat_product(h, weight)) + bias
             if added is not None and layer == 0:
@@ -90,6 +95,8 @@ class Transform(nn.Module):
             if layer < last:
                 if self.gains:
                     y = F.layer_norm(y, y.shape[-1:], eps=NORM_EPSILON) * self.gains[layer] + self.shifts[layer]
+                if normalise is not None:
+                    y = normalise(layer + 1, y)
                 y = torch.relu(y)
                 if self._residual and layer > 0 and h.shape[-1] == y.shape[-1]:
                     y = y + h

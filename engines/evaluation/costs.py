@@ -126,7 +126,7 @@ def front_plan(design: Architecture, sizes: Sizes) -> Plan:
     if design.k_trans > 2:
         kind = "hidden-layer" if design.residual is None else "plain-layer"
         plan.append((f"{kind}{hidden}", blocks * (design.k_trans - 2)))
-    if design.norm is not None:
+    if design.has_norm_layers:
         plan.append((f"norm-layer{hidden}", blocks * (design.k_trans - 1)))
     plan.append((f"last-layer{hidden}", blocks))
     return plan
@@ -155,7 +155,7 @@ def parameters(design: Architecture, sizes: Sizes) -> int:
     width = join_width(design, sizes.num_features)
     join = _join_parameters(design, hop_width(design, sizes.num_features))
     H = hidden_width(design, sizes)
-    norms = 0 if design.norm is None else 2 * H * (design.k_trans - 1)
+    norms = 2 * H * (design.k_trans - 1) if design.has_norm_layers else 0
     widths = [width, *[H] * (design.k_trans - 1), sizes.num_classes]
     labels = sizes.num_classes * widths[1] if design.label_steps is not None else 0
     rows = sizes.num_nodes * widths[1] if design.adjacency is not None else 0
@@ -189,7 +189,7 @@ def front_macs(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) -
     join = times * N * hop_width(design, F) * (design.k_pre + 1)
     H = hidden_width(design, sizes)
     widths = [join_width(design, F), *[H] * (design.k_trans - 1), sizes.num_classes]
-    norms = 0 if design.norm is None else N * H * (design.k_trans - 1)
+    norms = N * H * (design.k_trans - 1) if design.has_norm_layers else 0
     labels = 0
     if design.label_steps is not None:
         C = sizes.num_classes
@@ -247,7 +247,7 @@ def front_bytes(design: Architecture, sizes: Sizes, entries: Mapping[str, int]) 
     stacked = (design.k_pre + 1) * max(len(keys), 1) if design.message not in (None, "none") else 0
     if len(keys) > 1:
         stacked += len(keys)  # the channels of a hop are put side by side before they are stacked
-    hidden = (3 if design.norm is None else 4) * hidden_width(design, sizes) if design.k_trans > 1 else 0
+    hidden = (4 if design.has_norm_layers else 3) * hidden_width(design, sizes) if design.k_trans > 1 else 0
     block = B * (stacked * F + (width if design.message not in (None, "none") else 0) + hidden + 3 * C)
     further = N * STRUCTURE_WIDTH if design.structure is not None else 0
     transforming = (

@@ -254,13 +254,13 @@ def _check_design(design: Architecture) -> None:
 
     Raises:
         TrialFailure: the design propagates by another matrix than the paper's, corrects and smooths, has further
-            inputs, looks at nodes without labels, or normalises features other than the recipe.
+            inputs, looks at nodes without labels, normalises batches, or features other than the recipe.
     """
     refused = ("label_steps", "adjacency", "consistency", "normalise", "structure")
-    if any(getattr(design, name) is not None for name in refused):
+    if design.norm == "batch" or any(getattr(design, name) is not None for name in refused):
         raise TrialFailure(
-            "a group of ranks has no further inputs, trains on labelled nodes alone and normalises features as the "
-            f"recipe says; evaluate {design} with one rank an evaluator"
+            "a group of ranks has no further inputs, trains on labelled nodes alone, without batch normalisation, and "
+            f"normalises features as the recipe says; evaluate {design} with one rank an evaluator"
         )
     for aggregator in (design.pre_aggregator, design.post_aggregator):
         name = AggregatorName.parse(aggregator) if aggregator is not None else None

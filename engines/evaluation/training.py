@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from engines.evaluation.allocator import keeping_large_blocks
+from engines.evaluation.batch_norm import BatchNormalised
 from engines.evaluation.consistency import NUM_VIEWS, Consistency
 from engines.evaluation.dropout import RepeatDropout
 from engines.evaluation.feeding import Feed, OpenFeed, Rows, WholeFeed
@@ -109,9 +110,11 @@ def train_from(
     input_dropout = RepeatDropout(recipe.input_dropout, mask_generators)
     hidden_dropout = RepeatDropout(recipe.dropout, mask_generators)
     label_generators = seed_generators(seeds, torch.device("cpu"))
-    optimiser = _optimiser(network, recipe)
+    normalised = BatchNormalised(network) if design.norm == "batch" else None
+    learner, settled = (network, network) if normalised is None else (normalised, normalised.settled)
+    optimiser = _optimiser(learner, network.undecayed_parameters(), recipe)
     weights = class_weights(feed.labels, num_classes) if recipe.class_weight == "balanced" else None
-    best = BestWeights(network, len(seeds))
+    best = BestWeights(settled, len(seeds))
     curve: list[tuple[int, float, float]] = []
     epoch = 0
     others = None if consistency is None else consistency.prepare(network)
@@ -132,7 +135,7 @@ def train_from(
                     shown, counted = labels_shown.draw(label_generators, beside)
                 shown, counted = _on(shown, device), _on(counted, device)
                 views = [
-                    network(inputs, input_dropout, hidden_dropout, shown, also.adjacency, also.structure)
+                    learner(inputs, input_dropout, hidden_dropout, shown, also.adjacency, also.structure)
                     for _ in range(1 if consistency is None else NUM_VIEWS)
                 ]
                 n = labels.numel()
@@ -144,7 +147,9 @@ def train_from(
                 steps.append((losses.detach().mean(), labels.numel()))
             if epoch % recipe.evaluate_every and epoch < recipe.max_epochs:
                 continue
-            outputs = _validation_outputs(network, rows, labels_shown, further)
+            if normalised is not None:
+                normalised.settle()
+            outputs = _validation_outputs(settled, rows, labels_shown, further)
             validation_losses = _losses(outputs, feed.validation_labels, weights).double().cpu().numpy()
             train_loss = sum(float(loss) * (n / feed.labels.numel()) for loss, n in steps)
             if not (np.isfinite(train_loss) and np.isfinite(validation_losses).all()):
@@ -156,21 +161,27 @@ def train_from(
                 break
             going_on = best.leave_out_finished()
             if going_on is not None:
-                _keep_repeats(network, optimiser, going_on)
+                _keep_repeats(learner, going_on, optimiser)
+                if settled is not network:
+                    _keep_repeats(settled, going_on)
                 input_dropout.keep_repeats(going_on)
                 hidden_dropout.keep_repeats(going_on)
                 label_generators = [label_generators[place] for place in going_on]
     best.restore()
-    return Trained(network.eval(), best.epochs, best.scores, best.losses, epoch, curve)
+    return Trained(settled.eval(), best.epochs, best.scores, best.losses, epoch, curve)
 
 
-def _keep_repeats(network: Network, optimiser: torch.optim.Optimizer, kept: Sequence[int]) -> None:
-    """Go on with some of the repeats in the network, by their places in it."""
-    rows = torch.tensor(kept, device=next(network.parameters()).device)
-    for module in network.modules():
+def _keep_repeats(learner: nn.Module, kept: Sequence[int], optimiser: torch.optim.Optimizer | None = None) -> None:
+    """Go on with some of the repeats in a network and in its optimiser, by their places in it."""
+    rows = torch.tensor(kept, device=next(learner.parameters()).device)
+    for module in learner.modules():
+        for name, buffer in list(module.named_buffers(recurse=False)):
+            module.register_buffer(name, buffer[rows])
         for name, parameter in list(module.named_parameters(recurse=False)):
-            smaller = nn.Parameter(parameter.detach()[rows])
+            smaller = nn.Parameter(parameter.detach()[rows], requires_grad=parameter.requires_grad)
             module.register_parameter(name, smaller)
+            if optimiser is None or not parameter.requires_grad:
+                continue
             for group in optimiser.param_groups:
                 group["params"] = [smaller if one is parameter else one for one in group["params"]]
             state = optimiser.state.pop(parameter)
@@ -290,9 +301,9 @@ class BestWeights:
             parameter.data = kept
 
 
-def _optimiser(network: Network, recipe: Recipe) -> torch.optim.Optimizer:
-    undecayed = network.undecayed_parameters()
-    decayed = [p for p in network.parameters() if all(p is not q for q in undecayed)]
+def _optimiser(learner: nn.Module, undecayed: list[nn.Parameter], recipe: Recipe) -> torch.optim.Optimizer:
+    learned = [p for p in learner.parameters() if p.requires_grad]
+    decayed = [p for p in learned if all(p is not q for q in undecayed)]
     groups = [{"params": decayed, "weight_decay": recipe.weight_decay}]
     if undecayed:
         groups.append({"params": undecayed, "weight_decay": 0.0})

@@ -57,8 +57,11 @@ class _RowBytes:
         # which is made of bytes; of each hidden layer its output, residual sum, mask, masked output and gradients; of
         # the scores their logarithms and gradients. A join that learns also has its output and gradient. On CPUs the
         # masked input is no longer made where nothing is learned before it; the margin is left to batches read ahead.
-        # A normalisation layer keeps what it normalised and what it scaled, with a gradient each.
-        step = 3 * W + (7 if design.norm is None else 11) * H * hidden + 7 * C + (4 * F + 3 * k if learns else 0)
+        # A normalisation layer keeps what it normalised and what it scaled, with a gradient each, and so does batch
+        # normalisation, also of the input.
+        norm = 4 if design.norm else 0
+        step = (3 + (norm if design.norm == "batch" else 0)) * W + (7 + norm) * H * hidden + 7 * C
+        step += 4 * F + 3 * k if learns else 0
         look = (0, 3, 5)[min(hidden, 2)] * H + 4 * C + (F + 3 * k if learns else 0)
         return cls(FLOAT_BYTES * (k * F + (0 if learns or k == 1 else W)), FLOAT_BYTES * step, FLOAT_BYTES * look)
 

@@ -31,6 +31,7 @@ DESIGNS = (
     "twochannel^2/concat/mlp-2/heat0.5^2",
     "augmented^2/mean/mlp-4/-@hidden=5,norm=layer,residual=off",
     "-/-/mlp-3/ppr0.1^2@dropout=0.1,lr=0.1,norm=layer",
+    "augmented^2/adaptive/mlp-3/-@hidden=5,norm=batch",
     "twochannel_r0.25^1/none/mlp-1/-",
     "highpass_loops0^2/weighted/mlp-2/ppr0.1_r0.75^2",
     "-/-/mlp-2/-",

@@ -45,7 +45,10 @@ def session(design: Architecture, made: Network) -> onnxruntime.InferenceSession
     [
         *(f"augmented^3/{message}/mlp-3/-" for message in (*MESSAGES, "decay0.1")),
         *(f"ppr0.1^2/adaptive/mlp-{depth}/augmented^2" for depth in (1, 2, 6)),
-        *(f"augmented^2/mean/mlp-4/-@{extras}" for extras in ("norm=layer", "residual=off", "norm=layer,residual=off")),
+        *(
+            f"augmented^2/mean/mlp-4/-@{extras}"
+            for extras in ("norm=layer", "residual=off", "norm=layer,residual=off", "norm=batch")
+        ),
         "-/-/mlp-1/-",
         "-/-/mlp-3/ppr0.1^2",
     ],

@@ -106,7 +106,7 @@ def test_any_designs_can_be_sorted(one: Architecture, other: Architecture, third
         ("lr=x", "learning_rate must be a number, got 'x'"),
         ("dropout=x", "dropout must be a number, got 'x'"),
         ("hidden=x", "hidden_width must be a whole number of at least 1, got 'x'"),
-        ("norm=batch", "unknown norm 'batch'; choose from: none, layer"),
+        ("norm=group", "unknown norm 'group'; choose from: none, layer, batch"),
         ("features=max", "unknown normalise 'max'; choose from: row, symmetric, l2, standard, none"),
         ("labels=-1", "label_steps must be a whole number of at least 1, got '-1'"),
         ("consistency=-1", "consistency must be a number of at least 0, got '-1'"),

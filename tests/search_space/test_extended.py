@@ -139,7 +139,7 @@ def test_it_is_refused_to_be_listed(space: ExtendedSpace) -> None:
         ({"k_hops": [1]}, "unknown choice 'k_hops' of the extended space; choose from: k_pre, pre_kind"),
         ({"k_pre": []}, "k_pre of the extended space is empty"),
         ({"norm": ["layer", "layer"]}, "norm of the extended space repeats a value: layer, layer"),
-        ({"norm": ["batch"]}, "norm of the extended space holds values such as none, layer; got 'batch'"),
+        ({"norm": ["group"]}, "norm of the extended space holds values such as none, layer, batch; got 'group'"),
         ({"pre_alpha": [1.5]}, "pre_alpha of the extended space holds values such as 0.05, 0.1"),
         ({"hidden_width": [0]}, "hidden_width of the extended space holds values such as 32, 64"),
         ({"k_trans": [0]}, "k_trans of the extended space holds values such as 1, 2"),

@@ -48,6 +48,7 @@ def test_parameters_equal_those_of_the_network(message: str, k_trans: int, extra
         ("-/-/mlp-2/-@structure=counts", 5 * (3 * 6 + 6 * 4) + 5 * 6 * 6),
         ("-/-/mlp-2/-@labels=3", 5 * (3 * 6 + 6 * 4) + 13 * 4 * 3 + 5 * 4 * 6),
         ("-/-/mlp-3/-@hidden=2,norm=layer", 5 * (3 * 2 + 2 * 2 + 2 * 4) + 5 * 2 * 2),
+        ("-/-/mlp-3/-@hidden=2,norm=batch", 5 * (3 * 2 + 2 * 2 + 2 * 4)),  # folded into weights
         ("twochannel^2/none/mlp-1/-", (13 + 12) * 3 * 2 + 5 * 6 * 4),
         ("heat0.5^2/mean/mlp-1/cs0.8^3", 10 * 3 * 2 + 5 * 3 * 3 + 5 * 3 * 4 + 13 * 4 * 3 * 2),
         ("-/-/mlp-1/triangle^2", 5 * 3 * 4 + 11 * 4 * 2),

@@ -43,6 +43,8 @@ def rows() -> tuple[Rows, Rows]:
         ),
         "augmented^2/mean/mlp-4/-@hidden=6,input_dropout=0.1,dropout=0.2,lr=0.02,wd=0.001,norm=layer,residual=off",
         "augmented^2/jk/mlp-2/-@norm=layer",
+        "augmented^2/mean/mlp-3/-@norm=batch",
+        "augmented^2/recursive/mlp-2/-@norm=batch",
     ],
 )
 def test_a_repeat_becomes_what_it_would_alone(text: str, rows: tuple[Rows, Rows]) -> None:
