@@ -5,10 +5,10 @@
     python benchmarks/bench_accuracy.py table ROWS
 
 `run` searches each graph in both spaces, each time for `--minutes` with the retraining of the front and the classics,
-and appends a JSON line a search to ROWS. Designs that cannot win after their first repeat are stopped there, and
-some trainings go into further seeds for designs whose place on the front is in doubt. Where a graph has several splits, a design is searched, chosen and tested within each of them, and `table` averages over the
-splits. Searches that have a row are left out and interrupted ones are continued, so it can be stopped and started
-again.
+and appends a JSON line a search to ROWS. Designs that cannot win after their first repeat are stopped there, and some
+trainings go into further seeds for designs whose place on the front is in doubt. Where a graph has several splits, a
+design is searched, chosen and tested within each of them, and `table` averages over the splits. Searches that have a
+row are left out and interrupted ones are continued, so it can be stopped and started again.
 
 A row has the test scores of what four ways of choosing choose from the front, all by validation nodes alone:
 `observed`, the smallest error that the search measured; `posterior`, the smallest that its model believes in, over all
