@@ -2,6 +2,7 @@
 
     python benchmarks/bench_accuracy.py run ROWS --graphs FOLDER --data cora citeseer pubmed --minutes 20
     python benchmarks/bench_accuracy.py best ROWS --graphs FOLDER --data cora citeseer pubmed
+    python benchmarks/bench_accuracy.py ensembles ROWS --graphs FOLDER --data cora citeseer pubmed
     python benchmarks/bench_accuracy.py table ROWS
 
 `run` searches each graph in both spaces, each time for `--minutes` with the retraining of the front and the classics,
@@ -17,6 +18,9 @@ these. `fresh` is the one whose figures are reported.
 
 `best` trains every design that a search on a public split had evaluated once more, with the search's own seeds, and
 reads its test labels: what choosing by test labels would have shown. It is for comparison only; no search does it.
+
+`ensembles` trains the choice of each search on a public split with the ten fresh seeds again and tests the mean of
+their probabilities, as an exported ensemble would give them.
 """
 
 from __future__ import annotations
@@ -33,6 +37,7 @@ from accuracy_data import DATA
 
 import pasca
 from engines.evaluation.local import LocalEvaluator
+from engines.evaluation.metrics import score
 from engines.evaluation.recipe import Recipe
 from pasca.results import Study
 from pasca.studies import Retrained
@@ -74,6 +79,13 @@ def figures(retrained: Retrained) -> dict[str, Any]:
         "test_std": statistics.stdev(retrained.test_scores),
         "inference_seconds": retrained.known.get("inference_seconds"),
     }
+
+
+def quick_one(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Of the front, what has the smallest validation error with a fifth of the choice's inference time at most."""
+    limit = row["chosen"]["fresh"]["inference_seconds"] / 5
+    quick = [one for one in row["front"] if one["inference_seconds"] <= limit]
+    return min(quick, key=lambda one: one["val_error"]) if quick else None
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -147,6 +159,32 @@ def best(arguments: argparse.Namespace) -> None:
         _append(arguments.rows, row)
 
 
+def ensembles(arguments: argparse.Namespace) -> None:
+    """Test the ten fresh seeds of each choice together."""
+    done = {(row["data"], row["space"]) for row in _rows(arguments.rows, "ensemble")}
+    for search in list(_rows(arguments.rows, "search")):
+        name, space = search["data"], search["space"]
+        if (name, space) in done or name not in arguments.data or len(DATA[name].splits) > 1:
+            continue
+        study = Study.open(arguments.runs / f"{name}-{search['split']}-{space}")
+        graph = pasca.load(arguments.graphs / DATA[name].path, **DATA[name].splits[search["split"]])
+        recipe = Recipe.from_mapping(study.manifest["identity"]["recipe"])
+        evaluator = LocalEvaluator(graph, recipe=recipe, threads=arguments.threads)
+        again = study.retrained()[search["chosen"]["fresh"]["design"]]
+        trained = evaluator.train(Architecture.parse(again.design), again.seeds)
+        test = graph.split.test
+        together = score(recipe.metric, evaluator.probabilities(trained).mean(axis=0)[test], graph.labels[test])
+        row = {
+            "kind": "ensemble",
+            "data": name,
+            "space": space,
+            "design": again.design,
+            "alone": float(evaluator.test_scores(trained).mean()),
+            "together": together,
+        }
+        _append(arguments.rows, row)
+
+
 def table(arguments: argparse.Namespace) -> None:
     """Print Markdown tables."""
     searches = list(_rows(arguments.rows, "search"))
@@ -170,6 +208,21 @@ def table(arguments: argparse.Namespace) -> None:
             f"{'' if bar is None else bar} | {mean['observed']} | {mean['posterior']} | {mean['loss']} | "
             f"{100 * statistics.fmean(classics):.1f} |"
         )
+    print("\nBeside the choice: the best by validation among designs of the front that need a fifth of its time.\n")
+    print("| data | space | test of the choice | test of the quick one | share of the inference time |")
+    print("| --- | --- | --- | --- | --- |")
+    for data, space in pairs:
+        rows = [row for row in searches if (row["data"], row["space"]) == (data, space) and row["chosen"]]
+        both = [(row["chosen"]["fresh"], quick) for row in rows if (quick := quick_one(row)) is not None]
+        if both:
+            best, fast, share = (
+                statistics.fmean(values)
+                for values in zip(
+                    *((b["test"], q["test"], q["inference_seconds"] / b["inference_seconds"]) for b, q in both),
+                    strict=True,
+                )
+            )
+            print(f"| {data} | {space} | {100 * best:.1f} | {100 * fast:.1f} | {share:.2f} ({len(both)} searches) |")
     compared = list(_rows(arguments.rows, "best"))
     if compared:
         print("\nFor comparison only: test scores of all evaluated designs, three seeds each.\n")
@@ -181,6 +234,11 @@ def table(arguments: argparse.Namespace) -> None:
         print(
             f"| {row['data']} | {row['space']} | {row['designs']} | {100 * honest['test']:.1f} `{honest['design']}` | "
             f"{100 * other['test']:.1f} `{other['design']}` |"
+        )
+    for row in _rows(arguments.rows, "ensemble"):
+        print(
+            f"\n{row['data']}, {row['space']}: `{row['design']}`, ten networks one by one {100 * row['alone']:.1f}, "
+            f"together {100 * row['together']:.1f}"
         )
 
 
@@ -215,7 +273,7 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, do in (("run", run), ("best", best)):
+    for name, do in (("run", run), ("best", best), ("ensembles", ensembles)):
         one = commands.add_parser(name)
         one.add_argument("rows", type=Path)
         one.add_argument("--graphs", type=Path, required=True, help="folder with the graphs")
