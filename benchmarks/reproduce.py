@@ -126,10 +126,14 @@ def recipes(path: Path) -> list[Recipe]:
             input_dropout=dropouts[0],
             dropout=dropouts[1],
             max_epochs=epochs,
+            patience=patience,
             normalise=normalise,
         )
-        for rate, decay, dropouts, epochs, normalise in itertools.product(
-            grid["learning_rate"], grid["weight_decay"], grid["dropouts"], grid["max_epochs"], grid["normalise"]
+        for rate, decay, dropouts, epochs, patience, normalise in itertools.product(
+            *(
+                grid[name]
+                for name in ("learning_rate", "weight_decay", "dropouts", "max_epochs", "patience", "normalise")
+            )
         )
     ]
 
