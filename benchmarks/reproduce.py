@@ -119,6 +119,7 @@ LOOKS = 3
 def recipes(path: Path) -> list[Recipe]:
     """Every recipe of the grid."""
     grid = tomllib.loads(path.read_text(encoding="utf-8"))["grid"]
+    names = ("learning_rate", "weight_decay", "dropouts", "max_epochs", "patience", "normalise")
     return [
         Recipe(
             learning_rate=rate,
@@ -129,12 +130,7 @@ def recipes(path: Path) -> list[Recipe]:
             patience=patience,
             normalise=normalise,
         )
-        for rate, decay, dropouts, epochs, patience, normalise in itertools.product(
-            *(
-                grid[name]
-                for name in ("learning_rate", "weight_decay", "dropouts", "max_epochs", "patience", "normalise")
-            )
-        )
+        for rate, decay, dropouts, epochs, patience, normalise in itertools.product(*(grid[name] for name in names))
     ]
 
 
