@@ -83,6 +83,11 @@ class BatchNormalised(nn.Module):
                     weights *= scale
                 transform.biases[place - 1].mul_(scale).add_(shift)
 
+    def keep_repeats(self, rows: torch.Tensor) -> None:
+        """Go on with the running means of some of the repeats; their weights are the caller's to keep."""
+        for name, buffer in list(self.named_buffers(recurse=False)):
+            self.register_buffer(name, buffer[rows])
+
     def _normalise(self, place: int, x: torch.Tensor) -> torch.Tensor:
         variance, mean = torch.var_mean(x, dim=-2, correction=0, keepdim=True)
         with torch.no_grad():

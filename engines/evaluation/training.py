@@ -174,9 +174,9 @@ def train_from(
 def _keep_repeats(learner: nn.Module, kept: Sequence[int], optimiser: torch.optim.Optimizer | None = None) -> None:
     """Go on with some of the repeats in a network and in its optimiser, by their places in it."""
     rows = torch.tensor(kept, device=next(learner.parameters()).device)
+    if isinstance(learner, BatchNormalised):
+        learner.keep_repeats(rows)
     for module in learner.modules():
-        for name, buffer in list(module.named_buffers(recurse=False)):
-            module.register_buffer(name, buffer[rows])
         for name, parameter in list(module.named_parameters(recurse=False)):
             smaller = nn.Parameter(parameter.detach()[rows], requires_grad=parameter.requires_grad)
             module.register_parameter(name, smaller)

@@ -39,7 +39,7 @@ def rows() -> tuple[Rows, Rows]:
     [
         *(
             f"augmented^2/{message}/mlp-3/-"
-            for message in ("none", "mean", "sum", "concat", "weighted", "adaptive", "recursive", "jk")
+            for message in ("none", "mean", "sum", "concat", "decay0.1", "weighted", "adaptive", "recursive", "jk")
         ),
         "augmented^2/mean/mlp-4/-@hidden=6,input_dropout=0.1,dropout=0.2,lr=0.02,wd=0.001,norm=layer,residual=off",
         "augmented^2/jk/mlp-2/-@norm=layer",
@@ -51,11 +51,14 @@ def test_a_repeat_becomes_what_it_would_alone(text: str, rows: tuple[Rows, Rows]
     design = Architecture.parse(text)
     recipe = replace(PLAIN, input_dropout=0.3, dropout=0.5, patience=3)
     together = train(design, recipe, *rows, 2, [10, 11, 12], CPU)
+    said = together.network(together.network.prepare(rows[1].hops))
     for s, seed in enumerate([10, 11, 12]):
         alone = train(design, recipe, *rows, 2, [seed], CPU)
         assert alone.best_epochs[0] == together.best_epochs[s]
         for one, other in zip(alone.network.parameters(), together.network.parameters(), strict=True):
             torch.testing.assert_close(one[0], other[s], rtol=1e-4, atol=1e-5)
+        alone_said = alone.network(alone.network.prepare(rows[1].hops))
+        torch.testing.assert_close(alone_said[0], said[s], rtol=1e-3, atol=1e-4)
 
 
 def test_what_a_design_says_goes_before_the_recipe(rows: tuple[Rows, Rows]) -> None:

@@ -49,7 +49,13 @@ def test_a_design_that_holds_more_gets_smaller_batches() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("design", "divide"),
-    [("augmented^3/mean/mlp-4/-", 1), ("augmented^3/concat/mlp-2/-", 6), ("augmented^3/adaptive/mlp-2/-", 6)],
+    [
+        ("augmented^3/mean/mlp-4/-", 1),
+        ("augmented^3/concat/mlp-2/-", 6),
+        ("augmented^3/adaptive/mlp-2/-", 6),
+        ("augmented^3/mean/mlp-4/-@norm=batch", 1),
+        ("augmented^3/concat/mlp-2/-@norm=batch", 6),
+    ],
 )
 def test_a_training_stays_within_its_budget(design: str, divide: int, tmp_path: Path) -> None:
     # divide 1: the full batch and its validation; 6: a sixth of the budget that the full batch needs, hops in files
