@@ -17,7 +17,7 @@ from engines.evaluation.parameter_server import ServerSettings
 from engines.evaluation.recipe import Recipe
 from engines.graph import Graph, Split, undirected
 from search_space.architecture import Architecture
-from search_space.errors import ConfigError
+from search_space.errors import ConfigError, TrialFailure
 
 torch.set_num_threads(1)
 RECIPE = Recipe(hidden_width=8, max_epochs=12, evaluate_every=4)
@@ -111,6 +111,31 @@ def test_other_consistencies_train_as_well(ranks: Communicator, consistency: str
 def test_a_plan_that_does_not_fit_is_refused_on_every_rank(ranks: Communicator) -> None:
     with pytest.raises(ConfigError, match="are allowed"):
         GroupEvaluator(ranks, CutShare(ranks, two_blocks()), RECIPE, GroupSettings(memory_bytes=100))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            f"augmented^1/mean/mlp-2/-@{extra}"
+            for extra in (
+                "norm=batch",
+                "labels=1",
+                "adjacency=rows",
+                "consistency=1",
+                "features=l2",
+                "structure=counts",
+            )
+        ),
+        "highpass^1/mean/mlp-2/-",
+        "augmented_r0^1/mean/mlp-2/-",
+        "-/-/mlp-2/cs0.8^2",
+    ],
+)
+def test_what_ranks_cannot_do_together_is_refused_on_every_rank(ranks: Communicator, text: str) -> None:
+    group = GroupEvaluator(ranks, CutShare(ranks, two_blocks()), RECIPE, GroupSettings())
+    with pytest.raises(TrialFailure, match="with one rank an evaluator$"):
+        group.evaluate(Architecture.parse(text), (1,))
 
 
 def test_the_record_of_a_trial_states_what_was_sent(ranks: Communicator) -> None:
