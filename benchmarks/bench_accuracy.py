@@ -1,8 +1,6 @@
 """Test accuracy of what a search chooses by validation, in the paper's space and in the extended one, at equal time.
 
     python benchmarks/bench_accuracy.py run ROWS --graphs FOLDER --data cora citeseer pubmed --minutes 20
-    python benchmarks/bench_accuracy.py best ROWS --graphs FOLDER --data cora citeseer pubmed
-    python benchmarks/bench_accuracy.py ensembles ROWS --graphs FOLDER --data cora citeseer pubmed
     python benchmarks/bench_accuracy.py table ROWS
 
 `run` searches each graph in both spaces, each time for `--minutes` with the retraining of the front and the classics,
@@ -14,19 +12,13 @@ row are left out and interrupted ones are continued, so it can be stopped and st
 A row has the test scores of what four ways of choosing choose from the front, all by validation nodes alone:
 `observed`, the smallest error that the search measured; `posterior`, the smallest that its model believes in, over all
 that it measured; `fresh`, the smallest mean error of the retraining's fresh seeds; `loss`, the smallest mean loss of
-these. `fresh` is the one whose figures are reported.
-
-`best` trains every design that a search on a public split had evaluated once more, with the search's own seeds, and
-reads its test labels: what choosing by test labels would have shown. It is for comparison only; no search does it.
-
-`ensembles` trains the choice of each search on a public split with the ten fresh seeds again and tests the mean of
-their probabilities, as an exported ensemble would give them.
+these. `fresh` is the one whose figures are reported. benchmarks/bench_selection.py goes further with
+searches on public splits.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import subprocess
 from collections.abc import Callable, Iterator, Mapping
@@ -34,14 +26,11 @@ from pathlib import Path
 from typing import Any
 
 from accuracy_data import DATA
+from json_rows import append, read
 
 import pasca
-from engines.evaluation.local import LocalEvaluator
-from engines.evaluation.metrics import score
-from engines.evaluation.recipe import Recipe
 from pasca.results import Study
 from pasca.studies import Retrained
-from search_space.architecture import Architecture
 
 SPACES: Mapping[str, Mapping[str, Any]] = {"paper": {}, "extended": {"base": "extended"}}
 
@@ -90,7 +79,7 @@ def quick_one(row: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Do the searches that are missing."""
-    done = {(row["data"], row["split"], row["space"]) for row in _rows(arguments.rows, "search")}
+    done = {(row["data"], row["split"], row["space"]) for row in read(arguments.rows)}
     for name, split, space in _searches(arguments):
         if (name, split, space) in done:
             continue
@@ -113,7 +102,6 @@ def run(arguments: argparse.Namespace) -> None:
         )
         retrained = study.retrained()
         row = {
-            "kind": "search",
             "data": name,
             "split": split,
             "space": space,
@@ -128,66 +116,12 @@ def run(arguments: argparse.Namespace) -> None:
                 str(r.id): figures(retrained[r.design]) for r in study.front().classics if r.test_score is not None
             },
         }
-        _append(arguments.rows, row)
-
-
-def best(arguments: argparse.Namespace) -> None:
-    """Test every design that the searches on public splits had evaluated."""
-    done = {(row["data"], row["space"]) for row in _rows(arguments.rows, "best")}
-    for name, split, space in _searches(arguments):
-        if (name, space) in done or len(DATA[name].splits) > 1:
-            continue
-        study = Study.open(arguments.runs / f"{name}-{split}-{space}")
-        graph = pasca.load(arguments.graphs / DATA[name].path, **DATA[name].splits[split])
-        evaluator = LocalEvaluator(
-            graph, recipe=Recipe.from_mapping(study.manifest["identity"]["recipe"]), threads=arguments.threads
-        )
-        tested = []
-        for trial in study.history.complete:
-            design = Architecture.parse(str(trial.design))
-            scores = evaluator.test_scores(evaluator.train(design, trial.seeds))
-            tested.append((float(scores.mean()), trial.values["val_error"], str(design)))
-        by_test = max(tested)
-        row = {
-            "kind": "best",
-            "data": name,
-            "space": space,
-            "designs": len(tested),
-            "by_test": {"design": by_test[2], "test": by_test[0]},
-            "by_validation": {"design": (first := min(tested, key=lambda one: one[1]))[2], "test": first[0]},
-        }
-        _append(arguments.rows, row)
-
-
-def ensembles(arguments: argparse.Namespace) -> None:
-    """Test the ten fresh seeds of each choice together."""
-    done = {(row["data"], row["space"]) for row in _rows(arguments.rows, "ensemble")}
-    for search in list(_rows(arguments.rows, "search")):
-        name, space = search["data"], search["space"]
-        if (name, space) in done or name not in arguments.data or len(DATA[name].splits) > 1:
-            continue
-        study = Study.open(arguments.runs / f"{name}-{search['split']}-{space}")
-        graph = pasca.load(arguments.graphs / DATA[name].path, **DATA[name].splits[search["split"]])
-        recipe = Recipe.from_mapping(study.manifest["identity"]["recipe"])
-        evaluator = LocalEvaluator(graph, recipe=recipe, threads=arguments.threads)
-        again = study.retrained()[search["chosen"]["fresh"]["design"]]
-        trained = evaluator.train(Architecture.parse(again.design), again.seeds)
-        test = graph.split.test
-        together = score(recipe.metric, evaluator.probabilities(trained).mean(axis=0)[test], graph.labels[test])
-        row = {
-            "kind": "ensemble",
-            "data": name,
-            "space": space,
-            "design": again.design,
-            "alone": float(evaluator.test_scores(trained).mean()),
-            "together": together,
-        }
-        _append(arguments.rows, row)
+        append(arguments.rows, row)
 
 
 def table(arguments: argparse.Namespace) -> None:
     """Print Markdown tables."""
-    searches = list(_rows(arguments.rows, "search"))
+    searches = read(arguments.rows)
     pairs = dict.fromkeys((row["data"], row["space"]) for row in searches)
     print(
         "| data | space | searches | designs | test of the choice | bar | observed | posterior | loss | best classic |"
@@ -223,23 +157,6 @@ def table(arguments: argparse.Namespace) -> None:
                 )
             )
             print(f"| {data} | {space} | {100 * best:.1f} | {100 * fast:.1f} | {share:.2f} ({len(both)} searches) |")
-    compared = list(_rows(arguments.rows, "best"))
-    if compared:
-        print("\nFor comparison only: test scores of all evaluated designs, three seeds each.\n")
-        print(
-            "| data | space | designs | chosen by validation | chosen by test labels |\n| --- | --- | --- | --- | --- |"
-        )
-    for row in compared:
-        honest, other = row["by_validation"], row["by_test"]
-        print(
-            f"| {row['data']} | {row['space']} | {row['designs']} | {100 * honest['test']:.1f} `{honest['design']}` | "
-            f"{100 * other['test']:.1f} `{other['design']}` |"
-        )
-    for row in _rows(arguments.rows, "ensemble"):
-        print(
-            f"\n{row['data']}, {row['space']}: `{row['design']}`, ten networks one by one {100 * row['alone']:.1f}, "
-            f"together {100 * row['together']:.1f}"
-        )
 
 
 def _searches(arguments: argparse.Namespace) -> Iterator[tuple[str, int, str]]:
@@ -248,19 +165,6 @@ def _searches(arguments: argparse.Namespace) -> Iterator[tuple[str, int, str]]:
         for name in arguments.data:
             if split < min(len(DATA[name].splits), arguments.splits):
                 yield from ((name, split, space) for space in arguments.spaces)
-
-
-def _rows(path: Path, kind: str) -> Iterator[dict[str, Any]]:
-    if path.exists():
-        for line in path.read_text(encoding="utf-8").splitlines():
-            if (row := json.loads(line))["kind"] == kind:
-                yield row
-
-
-def _append(path: Path, row: Mapping[str, Any]) -> None:
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row) + "\n")
-    print(json.dumps(row), flush=True)
 
 
 def _commit() -> str:
@@ -273,19 +177,17 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, do in (("run", run), ("best", best), ("ensembles", ensembles)):
-        one = commands.add_parser(name)
-        one.add_argument("rows", type=Path)
-        one.add_argument("--graphs", type=Path, required=True, help="folder with the graphs")
-        one.add_argument("--data", nargs="+", choices=DATA, required=True)
-        one.add_argument("--spaces", nargs="+", choices=SPACES, default=list(SPACES))
-        one.add_argument("--splits", type=int, default=10, help="splits at most")
-        one.add_argument("--runs", type=Path, default=Path("results/accuracy"), help="where the searches are kept")
-        one.add_argument("--threads", type=int, default=1)
-        one.set_defaults(do=do)
-        if do is run:
-            one.add_argument("--minutes", type=float, default=20.0, help="of a search, retraining included")
-            one.add_argument("--seed", type=int, default=0)
+    one = commands.add_parser("run")
+    one.add_argument("rows", type=Path)
+    one.add_argument("--graphs", type=Path, required=True, help="folder with the graphs")
+    one.add_argument("--data", nargs="+", choices=DATA, required=True)
+    one.add_argument("--spaces", nargs="+", choices=SPACES, default=list(SPACES))
+    one.add_argument("--splits", type=int, default=10, help="splits at most")
+    one.add_argument("--runs", type=Path, default=Path("results/accuracy"), help="where the searches are kept")
+    one.add_argument("--threads", type=int, default=1)
+    one.add_argument("--minutes", type=float, default=20.0, help="of a search, retraining included")
+    one.add_argument("--seed", type=int, default=0)
+    one.set_defaults(do=run)
     shown = commands.add_parser("table")
     shown.add_argument("rows", type=Path)
     shown.set_defaults(do=table)

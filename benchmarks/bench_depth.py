@@ -11,11 +11,11 @@ decoupled network what K layers are to GCN, as far as the nodes are concerned th
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from pathlib import Path
 
 from accuracy_data import DATA
+from json_rows import append, read
 
 import pasca
 from engines.evaluation.local import LocalEvaluator
@@ -55,14 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
                     "val_accuracy": 1.0 - float(trained.val_errors.mean()),
                     "test_accuracy": {"mean": statistics.fmean(scores), "std": statistics.stdev(scores)},
                 }
-                with arguments.rows.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(row) + "\n")
-                print(json.dumps(row), flush=True)
-
-
-def read(rows: Path) -> list[dict[str, object]]:
-    """Every row so far."""
-    return [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()] if rows.exists() else []
+                append(arguments.rows, row)
 
 
 def table(arguments: argparse.Namespace) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import platform
 import statistics
@@ -28,6 +27,7 @@ from typing import Any
 import numpy as np
 import torch
 from accuracy_data import DATA, Data
+from json_rows import append, read
 
 import pasca
 from engines.evaluation.hop_store import HopStore
@@ -219,14 +219,7 @@ def run(arguments: argparse.Namespace, rows: Path) -> None:
                     "numpy": np.__version__,
                 },
             }
-            with rows.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(row) + "\n")
-            print(json.dumps(row), flush=True)
-
-
-def read(rows: Path) -> list[dict[str, Any]]:
-    """Every row so far."""
-    return [json.loads(line) for line in rows.read_text(encoding="utf-8").splitlines()] if rows.exists() else []
+            append(rows, row)
 
 
 def table(rows: Path) -> None:
