@@ -116,9 +116,10 @@ LOOKS = 3
 """Trainings of a recipe that its choice rests on, each with a seed and, where there are several, a split of its own."""
 
 
-def recipes(path: Path) -> list[Recipe]:
-    """Every recipe of the grid."""
-    grid = tomllib.loads(path.read_text(encoding="utf-8"))["grid"]
+def recipes(path: Path, data: str) -> list[Recipe]:
+    """Every recipe of the grid for a data set."""
+    grids = tomllib.loads(path.read_text(encoding="utf-8"))["grid"]
+    (grid,) = (grid for grid in grids if data in grid["data"])
     names = ("learning_rate", "weight_decay", "dropouts", "max_epochs", "patience", "normalise")
     return [
         Recipe(
@@ -197,8 +198,8 @@ def reproduce(bench: Bench, design: Architecture, candidates: Sequence[Recipe]) 
 def run(arguments: argparse.Namespace, rows: Path) -> None:
     """Do what is missing and print one JSON line a row."""
     done = {(row["data"], row["design"]) for row in read(rows)}
-    candidates = recipes(Path(__file__).with_name("recipes.toml"))
     for name in arguments.data:
+        candidates = recipes(Path(__file__).with_name("recipes.toml"), name)
         missing = {text: find_design(text) for text in arguments.designs}
         missing = {text: design for text, design in missing.items() if (name, str(design)) not in done}
         if not missing:
