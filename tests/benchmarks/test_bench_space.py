@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -18,14 +18,8 @@ SCRIPT = Path(__file__).parents[2] / "benchmarks" / "bench_space.py"
 
 
 @pytest.fixture(scope="module")
-def bench() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("bench_space", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["bench_space"] = module
-    spec.loader.exec_module(module)
-    return module
+def bench(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("bench_space")
 
 
 def test_a_seed_fixes_the_designs_and_the_classics_of_the_space_are_among_them(bench: ModuleType) -> None:

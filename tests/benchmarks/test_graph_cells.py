@@ -1,5 +1,4 @@
-import sys
-from pathlib import Path
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -9,14 +8,8 @@ pytest.importorskip("nas_bench_graph", reason="needs the tables of nas-bench-gra
 
 
 @pytest.fixture(scope="module")
-def cells() -> ModuleType:
-    """Benchmarks are scripts: what they share lies beside them, on the path of a script."""
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
-    try:
-        import graph_cells
-    finally:
-        del sys.path[0]
-    return graph_cells
+def cells(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("graph_cells")
 
 
 @pytest.fixture(scope="module")
