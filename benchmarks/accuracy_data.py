@@ -37,9 +37,9 @@ DATA = {
     "physics": Data("coauthor_physics", TEN_RANDOM, bar=93.8),
     "chameleon": Data("chameleon/chameleon_filtered.npz", TEN_GIVEN, bar=45.0),
     "squirrel": Data("squirrel/squirrel_filtered.npz", TEN_GIVEN, bar=43.0),
-    "actor": Data("actor", TEN_GIVEN),
+    "actor": Data("actor/actor.npz", TEN_GIVEN),
     "minesweeper": Data("minesweeper", TEN_GIVEN, metric="roc-auc", bar=90.0),
     "tolokers": Data("tolokers", TEN_GIVEN, metric="roc-auc", bar=83.8),
-    "cornell": Data("cornell", TEN_GIVEN),
-    "texas": Data("texas", TEN_GIVEN),
+    "cornell": Data("cornell/cornell.npz", TEN_GIVEN),
+    "texas": Data("texas/texas.npz", TEN_GIVEN),
 }
