@@ -9,9 +9,7 @@ from types import ModuleType
 import pasca
 
 
-def test_every_graph_is_there_in_its_first_and_last_split(
-    script: Callable[[str], ModuleType], pasca_data: Path
-) -> None:
+def test_every_graph_is_there_in_first_and_last_split(script: Callable[[str], ModuleType], pasca_data: Path) -> None:
     for data in script("accuracy_data").DATA.values():
         graph = pasca.load(pasca_data / data.path, **data.splits[0])
         assert graph.split.train.size > 0
