@@ -85,8 +85,9 @@ def test_stage_times_add_up_to_the_time_of_a_design(text: str) -> None:
         return time.perf_counter() - before
 
     real()
-    measured = min(real() for _ in range(5))
+    before = min(real() for _ in range(5))
     times = timer.measure([design], sizes)
+    measured = min(before, *(real() for _ in range(5)))  # on both sides, should the machine be busy on one
     predicted = cost_of(design, sizes, times.seconds, times.entries)["inference_seconds"]
     # a wide band: the machine may be busy, and a wrong count of hops or blocks is off by far more
     assert 0.3 * measured < predicted < 3.5 * measured
