@@ -180,6 +180,11 @@ def repeatable(study: Study) -> list[Trial[Any]]:
     if not unfinished:
         raise RunError(f"run {run} has no finished trial that could be repeated")
     done = trials[:unfinished]
+    if config.get("replications") and config.get("time_budget"):
+        raise RunError(
+            f"run {run} spread its replications over a time budget; when they came depends on the machine, so it "
+            "cannot be repeated"
+        )
     if config.get("replications") and _num_evaluations(done) != config["evaluations"]:
         raise RunError(
             f"run {run} did {_num_evaluations(done)} of {config['evaluations']} evaluations, and its replications "
