@@ -105,9 +105,7 @@ def test_replications_of_a_search_that_did_not_reach_its_total_are_refused(data:
 
 def test_replications_over_a_time_budget_are_refused(data: str) -> None:
     pasca.search(data, **{**SETTINGS, "replications": 3, "retrain": 0}, time_budget=1000)
-    with pytest.raises(
-        RunError, match=r"^run first spread its replications over a time budget; .* cannot be repeated$"
-    ):
+    with pytest.raises(RunError, match=r"^run first spread its replications over a time budget"):
         rerun("first")
 
 
