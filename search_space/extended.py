@@ -71,7 +71,7 @@ _DIMENSIONS: dict[str, _Dimension] = {
     "adjacency": _Dimension("categorical", ("none", "rows"), "none"),
     "consistency": _Dimension("ordinal", (0.0, 0.3, 1.0, 3.0), 0.0),
     "structure": _Dimension("categorical", ("none", "counts"), "none"),
-    "normalise": _Dimension("categorical", NORMALISATIONS, "row"),
+    "normalise": _Dimension("categorical", NORMALISATIONS, "l2"),
     "k_post": _Dimension("ordinal", (0, *_STEPS), 2),
     "post_kind": _Dimension("categorical", POST_KINDS, "augmented", ("k_post", _STEPS)),
     "post_alpha": _Dimension("number", _ALPHAS, 0.1, ("post_kind", ("ppr",))),

@@ -43,7 +43,7 @@ class Recipe:
     max_epochs: int = 200
     patience: int = 30
     evaluate_every: int = 5
-    normalise: str = "row"
+    normalise: str = "l2"
     metric: str = "accuracy"
     class_weight: str = "none"
 
