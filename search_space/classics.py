@@ -7,11 +7,12 @@ paper's space; the nearest one is `weighted`.
 
 Later models, points of the extended space alone: C&S is an MLP with Correct & Smooth (Huang et al. 2021), LINKX adds
 adjacency rows to an MLP's first layer (Lim et al. 2021), GAMLP joins hops with a jumping-knowledge gate and reuses
-labels (Zhang et al. 2022), LD2 puts low-pass and high-pass hops side by side (Liao et al. 2023), LD2-BN is the same
-with one hop and one layer more and what Luo et al. 2024 find to lift plain models: batch normalisation, residuals, and
-light dropout without weight decay. GRAND asks for equal answers under dropout (Feng et al. 2020, with width and
-learning rate of its Cora setting), GRAND-BN is the same with batch normalisation and the steps, width and dropout of
-its PubMed setting. Each is the nearest decoupled design, not the published network.
+labels (Zhang et al. 2022), LD2 puts low-pass and high-pass hops side by side (Liao et al. 2023). LD2-BN is the same
+with what lifts plain models: no self-loops, so that a node is kept apart from its neighbours (Zhu et al. 2020, H2GCN),
+reuse of labels, batch normalisation, residuals, and light dropout without weight decay (Luo et al. 2024). GRAND asks
+for equal answers under dropout (Feng et al. 2020, with width and learning rate of its Cora setting), GRAND-BN is the
+same with batch normalisation and the steps, width and dropout of its PubMed setting. Each is the nearest decoupled
+design, not the published network.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ LATER: Mapping[str, Architecture] = MappingProxyType(
         "GAMLP": Architecture.parse("augmented^5/jk/mlp-3/-@labels=2"),
         "LD2": Architecture.parse("twochannel^2/concat/mlp-2/-"),
         "LD2-BN": Architecture.parse(
-            "twochannel^3/concat/mlp-3/-@input_dropout=0,dropout=0.2,lr=0.01,wd=0,norm=batch,residual=on"
+            "twochannel_loops0^3/concat/mlp-3/-@input_dropout=0,dropout=0.2,lr=0.01,wd=0,norm=batch,residual=on,labels=2"
         ),
         "GRAND": Architecture.parse("augmented^8/mean/mlp-2/-@hidden=32,lr=0.01,consistency=1"),
         "GRAND-BN": Architecture.parse(
